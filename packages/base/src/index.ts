@@ -1,0 +1,16 @@
+export { CodedError, type CodedErrorOptions, codeOf, messageOf } from './coded-error.ts';
+export {
+  type ArtifactId,
+  ID_LENGTH,
+  type Id,
+  type IdKind,
+  type MissionId,
+  type NodeId,
+  newId,
+  type PhaseId,
+  parseId,
+  type RunId,
+  shortId,
+  type TurnId,
+  type WorkspaceId,
+} from './ids.ts';
