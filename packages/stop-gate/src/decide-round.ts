@@ -1,0 +1,105 @@
+import { tailOfText } from './bound-text.ts';
+import { CHECK_FEEDBACK_BYTES, MAX_GATE_ROUNDS } from './limits.ts';
+import type { Gate } from './plan-gate.ts';
+import { type GateReason, StopGateError } from './reasons.ts';
+
+/** What the host's run of the check came to. */
+export interface CheckResult {
+  /** `unrunnable` = the host could not start it or lost it; `not_run` = nobody tried. */
+  readonly status: 'passed' | 'failed' | 'unrunnable' | 'not_run';
+  readonly exitCode?: number;
+  /** The check was ended at its time limit. */
+  readonly timedOut?: boolean;
+  /** End of the merged output; only its last {@link CHECK_FEEDBACK_BYTES} bytes are used. */
+  readonly outputTail?: string | Uint8Array;
+}
+
+/** What the host knows at the end of one round. */
+export interface RoundFacts {
+  readonly gate: Gate;
+  /** The round that just ended, from 1. */
+  readonly round: number;
+  /** Default {@link MAX_GATE_ROUNDS}. */
+  readonly maxRounds?: number;
+  /** Did the tree differ from the base? Decided by comparing two manifests on the host; `unknown` is never a pass. */
+  readonly changed: boolean | 'unknown';
+  /** `not_run` where the gate has no check, or where the change condition failed first. */
+  readonly check: CheckResult;
+}
+
+/** The host's decision at the end of a round. */
+export type RoundDecision =
+  | { readonly verdict: 'satisfied'; readonly reason: GateReason }
+  | { readonly verdict: 'next_round'; readonly reason: GateReason; readonly round: number; readonly feedback: string }
+  | { readonly verdict: 'capped'; readonly reason: GateReason; readonly feedback: string }
+  | { readonly verdict: 'unrunnable'; readonly reason: GateReason; readonly detail: string };
+
+/**
+ * Decides what follows a round: success, another round with the failure text, giving up, or "could not be judged".
+ * The agent gets one reason at a time: the check counts only once the change condition holds.
+ * Throws `round_invalid` for a round outside 1..maxRounds and `check_contradictory` for a check that passed with another exit status than 0.
+ */
+export function decideRound(facts: RoundFacts): RoundDecision {
+  const maxRounds = facts.maxRounds ?? MAX_GATE_ROUNDS;
+  refuseBrokenFacts(facts, maxRounds);
+  const { gate, check } = facts;
+  if (gate.requireChange && facts.changed === 'unknown') {
+    return { verdict: 'unrunnable', reason: 'change_unknown', detail: 'the collected tree could not be compared with its base' };
+  }
+  if (gate.requireChange && facts.changed === false) return refuse('no_change', noChangeFeedback(), facts.round, maxRounds);
+  if (gate.check === undefined) return { verdict: 'satisfied', reason: 'changed' };
+  if (check.status === 'not_run') {
+    return { verdict: 'unrunnable', reason: 'check_not_run', detail: 'the gate has a check and the host did not run it' };
+  }
+  if (check.status === 'unrunnable') {
+    const tail = outputOf(check);
+    return { verdict: 'unrunnable', reason: 'check_unrunnable', detail: tail === '' ? 'the check could not be run' : tail };
+  }
+  if (check.status === 'passed') return { verdict: 'satisfied', reason: 'check_passed' };
+  const reason = check.timedOut === true ? 'check_timed_out' : 'check_failed';
+  return refuse(reason, failureFeedback(gate.check, check), facts.round, maxRounds);
+}
+
+/** True where the host must run the check now: the gate has one and the change condition holds. */
+export function checkIsDue(gate: Gate, changed: boolean | 'unknown'): boolean {
+  return gate.check !== undefined && (!gate.requireChange || changed === true);
+}
+
+function refuse(reason: GateReason, feedback: string, round: number, maxRounds: number): RoundDecision {
+  if (round >= maxRounds) return { verdict: 'capped', reason, feedback };
+  return { verdict: 'next_round', reason, round: round + 1, feedback };
+}
+
+function noChangeFeedback(): string {
+  return (
+    'Nothing in the working tree differs from the commit you started with, and this task needs a change. ' +
+    'Make it, and leave the files in the working tree. If the task truly needs no change, say so as your last message and explain why; ' +
+    'the task must then be started again with empty results allowed.\n'
+  );
+}
+
+function failureFeedback(command: string, check: CheckResult): string {
+  const end =
+    check.timedOut === true
+      ? 'did not end within its time limit and was stopped'
+      : check.exitCode === undefined
+        ? 'was ended by a signal'
+        : `exited with status ${check.exitCode}`;
+  const tail = outputOf(check);
+  const output = tail === '' ? 'It printed nothing.\n' : `The end of its output:\n\n${tail}${tail.endsWith('\n') ? '' : '\n'}`;
+  return `The check that decides whether this task is done ${end}.\n\nThe check:\n\n${command}\n\n${output}\nFix the cause, then finish again.\n`;
+}
+
+function outputOf(check: CheckResult): string {
+  return tailOfText(check.outputTail ?? '', CHECK_FEEDBACK_BYTES);
+}
+
+function refuseBrokenFacts(facts: RoundFacts, maxRounds: number): void {
+  const { round, check } = facts;
+  if (!Number.isSafeInteger(maxRounds) || maxRounds < 1 || !Number.isSafeInteger(round) || round < 1 || round > maxRounds) {
+    throw new StopGateError('round_invalid', `round ${round} is not between 1 and ${maxRounds}`);
+  }
+  if (check.status === 'passed' && ((check.exitCode ?? 0) !== 0 || check.timedOut === true)) {
+    throw new StopGateError('check_contradictory', `a check with exit status ${check.exitCode ?? 'none'} is said to have passed`);
+  }
+}
