@@ -1,14 +1,24 @@
 import { defineConfig } from 'vitest/config';
+import { CountReporter } from './tools/count-reporter.ts';
 
 export default defineConfig({
   test: {
+    reporters: [['default', { summary: false }], new CountReporter()],
     projects: [
       {
         test: {
           name: 'unit',
-          include: ['packages/*/test/**/*.test.ts', 'apps/*/test/**/*.test.ts', 'tests/repo/**/*.test.ts'],
+          include: ['packages/*/test/**/*.test.ts', 'apps/*/test/**/*.test.ts'],
           testTimeout: 30_000,
           hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: 'repo',
+          include: ['tests/repo/**/*.test.ts'],
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
         },
       },
       {
