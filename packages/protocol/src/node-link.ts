@@ -1,0 +1,147 @@
+import { z } from 'zod';
+import { attemptResultSchema } from './outcome.ts';
+import { turnEventSchema } from './turn-event.ts';
+import { inputBlobSchema, turnSpecSchema } from './turn-spec.ts';
+import { attemptSchema, countSchema, driverSchema, epochSchema, isolationSchema, nodeIdSchema, turnIdSchema } from './values.ts';
+
+/** Bytes of one node-link message. */
+export const MAX_NODE_MESSAGE_BYTES = 4 * 1024 * 1024;
+/** Turn events in one message. */
+export const MAX_EVENTS_PER_MESSAGE = 256;
+/** Period of the health report. */
+export const HEALTH_EVERY_MS = 5_000;
+/** Period of the lease renewals. */
+export const LEASE_RENEW_EVERY_MS = 20_000;
+/** Term of a lease. */
+export const LEASE_TTL_MS = 300_000;
+/** Period of the capability report; it is also sent on connect and on a change. */
+export const CAPABILITY_REPORT_EVERY_MS = 900_000;
+
+const key = { turnId: turnIdSchema, attempt: attemptSchema, epoch: epochSchema };
+
+export const nodeHealthSchema = z.object({
+  memoryTotalMib: z.int().min(0),
+  memoryUsedMib: z.int().min(0),
+  diskFreeMib: z.int().min(0).nullable().describe('Null where it could not be read.'),
+  cpuPercent: z.number().min(0).max(100).nullable(),
+  load1: z.number().nullable(),
+});
+export type NodeHealth = z.infer<typeof nodeHealthSchema>;
+
+/** A complete view that replaces the one before; every key is always present. */
+export const nodeCapabilitiesSchema = z.object({
+  drivers: z.array(
+    z.object({
+      driver: driverSchema,
+      isolation: isolationSchema,
+      backends: z.array(z.string()).describe('Backends this node can boot with the driver.'),
+      detail: z.string().describe('Version, or why the isolation is what it is.'),
+    }),
+  ),
+  kvm: z.boolean(),
+  cpus: z.int().min(1),
+  platform: z.string(),
+  agentVersion: z.string(),
+});
+export type NodeCapabilities = z.infer<typeof nodeCapabilitiesSchema>;
+
+/** Node agent -> server. */
+export const nodeMessageSchema = z.discriminatedUnion('t', [
+  z.object({
+    t: z.literal('hello'),
+    generation: z.int(),
+    minGeneration: z.int(),
+    nodeId: nodeIdSchema,
+    signature: z.string().max(200).describe('Ed25519 over `firecrew-node-hello\\n<nonce>\\n<nodeId>\\n<bootId>`, base64.'),
+    bootId: z.string().max(64),
+    version: z.string().max(64),
+    turns: z.array(
+      z.object({
+        ...key,
+        state: z.enum(['running', 'ended']),
+        acked: countSchema.describe('Last event the server acknowledged, as far as the node knows.'),
+      }),
+    ),
+  }),
+  z.object({ t: z.literal('health'), health: nodeHealthSchema }),
+  z.object({ t: z.literal('capabilities'), capabilities: nodeCapabilitiesSchema }),
+  z.object({ t: z.literal('lease.renew'), id: z.int(), turns: z.array(z.object(key)) }),
+  z.object({ t: z.literal('turn.accepted'), ...key }),
+  z.object({ t: z.literal('turn.refused'), ...key, code: z.string().max(64), message: z.string().max(2000) }),
+  z.object({ t: z.literal('turn.events'), ...key, events: z.array(turnEventSchema).min(1).max(MAX_EVENTS_PER_MESSAGE) }),
+  z.object({ t: z.literal('turn.outcome'), ...key, result: attemptResultSchema }),
+  z.object({
+    t: z.literal('turn.lost'),
+    ...key,
+    reason: z.enum(['shim_died', 'lease_lost']),
+    detail: z.string().max(2000),
+    tree: attemptResultSchema.shape.tree,
+  }),
+  z.object({ t: z.literal('error'), code: z.string().max(64), message: z.string().max(2000) }),
+]);
+export type NodeMessage = z.infer<typeof nodeMessageSchema>;
+export const NODE_MESSAGE_TYPES = [
+  'hello',
+  'health',
+  'capabilities',
+  'lease.renew',
+  'turn.accepted',
+  'turn.refused',
+  'turn.events',
+  'turn.outcome',
+  'turn.lost',
+  'error',
+] as const;
+
+/** Server -> node agent. */
+export const serverMessageSchema = z.discriminatedUnion('t', [
+  z.object({ t: z.literal('challenge'), generation: z.int(), minGeneration: z.int(), nonce: z.string().max(100) }),
+  z.object({
+    t: z.literal('welcome'),
+    generation: z.int(),
+    epoch: epochSchema,
+    leaseTtlMs: z.int().min(1),
+    leaseRenewEveryMs: z.int().min(1),
+    keep: z
+      .array(z.object({ ...key, acked: countSchema, logOffset: countSchema }))
+      .describe('Turns of the hello that are still wanted, with what the server holds of them.'),
+    drop: z.array(z.object(key)).describe('Turns of the hello that are fenced off: kill, collect nothing, remove.'),
+  }),
+  z.object({ t: z.literal('refused'), code: z.string(), message: z.string() }),
+  z.object({
+    t: z.literal('turn.start'),
+    spec: turnSpecSchema,
+    token: z.string().describe('Bearer for the data calls of this attempt.'),
+    inputs: z.array(inputBlobSchema),
+  }),
+  z.object({ t: z.literal('turn.cancel'), ...key, reason: z.enum(['cancelled', 'superseded', 'draining']) }),
+  z.object({ t: z.literal('lease.ack'), id: z.int(), renewed: z.array(z.object(key)), lost: z.array(z.object(key)) }),
+  z.object({ t: z.literal('events.ack'), ...key, seq: countSchema }),
+  z.object({ t: z.literal('outcome.ack'), ...key }),
+  z.object({ t: z.literal('error'), code: z.string(), message: z.string() }),
+]);
+export type ServerMessage = z.infer<typeof serverMessageSchema>;
+export const SERVER_MESSAGE_TYPES = [
+  'challenge',
+  'welcome',
+  'refused',
+  'turn.start',
+  'turn.cancel',
+  'lease.ack',
+  'events.ack',
+  'outcome.ack',
+  'error',
+] as const;
+
+/** The bytes a node signs to prove that it holds its key. */
+export function nodeHelloText(nonce: string, nodeId: string, bootId: string): string {
+  return `firecrew-node-hello\n${nonce}\n${nodeId}\n${bootId}`;
+}
+
+/** Data paths of the node link, relative to the server's URL. */
+export const nodeDataPaths = {
+  link: '/v1/node/link',
+  blob: (turnId: string, attempt: number, digest: string) => `/v1/node/turns/${turnId}/${attempt}/blobs/${digest}`,
+  log: (turnId: string, attempt: number, offset: number) => `/v1/node/turns/${turnId}/${attempt}/log?offset=${offset}`,
+  join: '/v1/node/join',
+} as const;

@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { deliverySchema } from './mission-event.ts';
+import { capturedTreeSchema, egressSummarySchema, outcomeSchema, roundRecordSchema, verificationSchema } from './outcome.ts';
+import {
+  attemptSchema,
+  digestSchema,
+  epochSchema,
+  gitShaSchema,
+  isolationSchema,
+  missionIdSchema,
+  nodeIdSchema,
+  phaseIdSchema,
+  runIdSchema,
+  timeSchema,
+  turnIdSchema,
+} from './values.ts';
+
+/** `record.json`: the statement of one run, stored as an artifact. Not signed in this generation. */
+export const runRecordSchema = z.object({
+  generation: z.int().min(1),
+  missionId: missionIdSchema,
+  phaseId: phaseIdSchema,
+  runId: runIdSchema,
+  turnId: turnIdSchema,
+  attempt: attemptSchema,
+  epoch: epochSchema,
+  nodeId: nodeIdSchema.nullable(),
+  task: z.string(),
+  agentCommand: z.string(),
+  backend: z.string(),
+  driver: z.string(),
+  isolation: isolationSchema,
+  base: z.object({
+    commit: gitShaSchema.nullable(),
+    snapshotId: digestSchema,
+    synthetic: z.boolean(),
+    includedSecrets: z.array(z.string()),
+  }),
+  check: z.object({ command: z.string(), verification: verificationSchema, inputsChanged: z.array(z.string()) }).nullable(),
+  setup: z.object({ command: z.string() }).nullable(),
+  rounds: z.array(roundRecordSchema),
+  egress: z.object({
+    allow: z.array(z.string()),
+    setupAllow: z.array(z.string()),
+    privateHosts: z.array(z.string()),
+    summary: egressSummarySchema,
+  }),
+  tree: capturedTreeSchema.nullable(),
+  outcome: outcomeSchema,
+  detail: z.string(),
+  delivery: deliverySchema.nullable(),
+  startedAt: timeSchema,
+  endedAt: timeSchema,
+});
+export type RunRecord = z.infer<typeof runRecordSchema>;

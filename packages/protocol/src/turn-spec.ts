@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import {
+  allowListSchema,
+  attemptSchema,
+  commandSchema,
+  countSchema,
+  digestSchema,
+  driverSchema,
+  durationMsSchema,
+  epochSchema,
+  fileNameSchema,
+  gitShaSchema,
+  MAX_AGENT_FILES,
+  missionIdSchema,
+  nodeIdSchema,
+  phaseIdSchema,
+  phaseKindSchema,
+  runIdSchema,
+  taskSchema,
+  turnIdSchema,
+} from './values.ts';
+
+/** A blob the node fetches before the attempt starts. */
+export const inputBlobSchema = z.strictObject({ digest: digestSchema, bytes: countSchema });
+
+export const ignoreFileSchema = z.strictObject({
+  dir: z.string().max(4096).describe('Folder of the `.gitignore`, relative to the root, empty for the root.'),
+  text: z.string().max(1024 * 1024),
+});
+
+/**
+ * `spec.json` of a turn folder: everything the shim needs, and nothing it may interpret freely.
+ * Unknown keys are refused: a policy field that is not understood must stop the turn.
+ */
+export const turnSpecSchema = z.strictObject({
+  generation: z.int().min(1),
+  missionId: missionIdSchema,
+  phaseId: phaseIdSchema,
+  runId: runIdSchema,
+  turnId: turnIdSchema,
+  nodeId: nodeIdSchema,
+  attempt: attemptSchema,
+  epoch: epochSchema,
+  iteration: z.int().min(1),
+  step: z.int().min(0),
+  kind: phaseKindSchema,
+  task: taskSchema,
+  backend: z.string().min(1).max(64),
+  driver: driverSchema,
+  allowUnisolated: z.boolean(),
+  agent: z.strictObject({
+    command: commandSchema,
+    files: z.array(z.strictObject({ name: fileNameSchema, blob: inputBlobSchema })).max(MAX_AGENT_FILES),
+    env: z.record(z.string(), z.string()),
+  }),
+  setup: z.strictObject({ command: commandSchema, allow: allowListSchema, timeoutMs: durationMsSchema }).nullable(),
+  check: z.strictObject({ command: commandSchema, timeoutMs: durationMsSchema }).nullable(),
+  gate: z.strictObject({
+    mode: z.enum(['fresh-vm', 'same-vm']),
+    requireChange: z.boolean(),
+    maxRounds: z.int().min(1).max(10),
+    protect: z.array(z.string().min(1).max(300)).max(100).describe('Globs restored from the base before verifying.'),
+  }),
+  egress: z.strictObject({
+    allow: allowListSchema.describe('Hosts of the backend and the mission.'),
+    ceiling: allowListSchema.nullable().describe("The operator's ceiling; null means the operator set none."),
+    privateHosts: allowListSchema.describe('Hosts whose private or loopback addresses the operator named as allowed.'),
+  }),
+  workspace: z.strictObject({ snapshotId: digestSchema, blob: inputBlobSchema }),
+  base: z.strictObject({ snapshotId: digestSchema, blob: inputBlobSchema, commit: gitShaSchema.nullable() }),
+  git: inputBlobSchema.nullable().describe('Host-made `.git`, null for a mission without a repository.'),
+  ignore: z.array(ignoreFileSchema).max(2000).describe("The base's ignore rules."),
+  demand: z.strictObject({ memoryMib: z.int().min(1), diskMib: z.int().min(1), vcpus: z.number().min(0.1) }),
+  limits: z.strictObject({
+    turnTimeoutMs: durationMsSchema,
+    checkpointEveryMs: durationMsSchema,
+    logBytes: countSchema.describe('Log bytes kept per attempt; more are dropped and counted.'),
+  }),
+  lease: z.strictObject({
+    ttlMs: durationMsSchema,
+    selfStopAtMs: durationMsSchema.describe('Time without a renewal after which the shim stops itself.'),
+  }),
+});
+export type TurnSpec = z.infer<typeof turnSpecSchema>;
