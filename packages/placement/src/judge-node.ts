@@ -1,0 +1,140 @@
+import { type Charge, type Committed, chargeNode, neverFits, slotsOf, sumCommitments } from './charge-node.ts';
+import { MAX_HEALTH_AGE_MS, MAX_METRICS_AGE_MS } from './limits.ts';
+import type { NodeRecord } from './node-record.ts';
+import type { UnfitReason } from './reasons.ts';
+import { type Claim, type Demand, DRIVERS, type Driver, meetsFloor, type Sizings, sizeDemand } from './size-demand.ts';
+
+/** What a turn (or all turns of one composed run, which share a node) needs. */
+export interface PlacementNeed {
+  readonly demand: Demand;
+  /** Keys of the backends whose image the node must hold, all of them; empty where no image is used. */
+  readonly backends: readonly string[];
+  /** The weakest driver the operator allows. */
+  readonly driverFloor: Driver;
+  /** A driver asked for; it never goes below the floor. */
+  readonly driver?: Driver;
+}
+
+/** One node that can take the turn now. */
+export interface FitNode {
+  readonly fit: true;
+  readonly id: string;
+  readonly name: string;
+  readonly driver: Driver;
+  readonly claim: Claim;
+  readonly slots: number;
+  readonly committed: number;
+  readonly usedMib: number;
+  readonly totalMib: number;
+  readonly diskFreeMib: number | undefined;
+  /** 100 less the busier of cpu and memory, in percent; 0 where no reading is fresh. */
+  readonly headroomPercent: number;
+}
+
+/** One node that cannot, and why. */
+export interface UnfitNode {
+  readonly fit: false;
+  readonly id: string;
+  readonly name: string;
+  readonly reason: UnfitReason;
+  /** True where the node could run such a turn at another time. */
+  readonly capable: boolean;
+  /** The reason with its numbers, one line. */
+  readonly detail: string;
+}
+
+/** A node's verdict for one need. */
+export type NodeVerdict = FitNode | UnfitNode;
+
+/** Judges one node: capability, draining, health, disk, memory, in this order, so that the reason names the true obstacle. */
+export function judgeNode(node: NodeRecord, need: PlacementNeed, sizings: Sizings, nowMs: number): NodeVerdict {
+  const unfit = (reason: UnfitReason, detail: string, capable = true): UnfitNode => ({
+    fit: false,
+    id: node.id,
+    name: node.name,
+    reason,
+    capable,
+    detail,
+  });
+  if (node.draining) return unfit('draining', 'draining', missingOf(node, need) === undefined);
+  const driver = driverOf(node, need);
+  const missing = missingOf(node, need);
+  if (driver === undefined || missing !== undefined) return unfit('not_capable', missing ?? 'no driver', false);
+  if (!node.connected) return unfit('not_connected', 'not connected');
+  const health = node.health;
+  if (health === undefined) return unfit('no_recent_health', 'no health reading');
+  const age = nowMs - health.atMs;
+  if (!(age >= 0 && age <= MAX_HEALTH_AGE_MS)) return unfit('no_recent_health', `no recent health (last ${Math.round(age / 1000)} s ago)`);
+  if (!(health.memoryTotalMib > 0) || !(health.memoryUsedMib >= 0)) return unfit('no_recent_health', 'the reading has no memory total');
+  const sizing = sizings[driver];
+  const claim = sizeDemand(need.demand, sizing);
+  if (neverFits(health, node.rememberedBaselineMib, claim, sizing)) {
+    return unfit(
+      'never_fits',
+      `asks ${claim.memoryMib} MiB memory and ${claim.diskMib} MiB disk, more than the empty node has (${health.memoryTotalMib} MiB)`,
+    );
+  }
+  if (node.live.status === 'unknown') return unfit('capacity_unknown', `capacity unknown (${node.live.error})`);
+  const committed = sumCommitments(node.live.vms, node.reserved, sizing);
+  const charge = chargeNode(health, committed, node.rememberedBaselineMib, sizing);
+  return weigh(node, driver, claim, committed, charge, headroomOf(node, charge, nowMs), unfit);
+}
+
+function weigh(
+  node: NodeRecord,
+  driver: Driver,
+  claim: Claim,
+  committed: Committed,
+  charge: Charge,
+  headroomPercent: number,
+  unfit: (reason: UnfitReason, detail: string) => UnfitNode,
+): NodeVerdict {
+  if (charge.diskLeftMib === undefined) return unfit('no_recent_health', 'free disk unknown');
+  const slots = slotsOf(charge, claim);
+  if (slots.disk < 1) {
+    const promised = committed.diskMib > 0 ? `, ${gib(committed.diskMib)} GiB promised` : '';
+    return unfit('no_disk', `no disk (${gib(charge.diskFreeMib ?? 0)} GiB free${promised})`);
+  }
+  if (slots.memory < 1) {
+    return unfit('at_capacity', `at capacity (${committed.count} committed, ${charge.usedMib} of ${charge.totalMib} MiB used)`);
+  }
+  return {
+    fit: true,
+    id: node.id,
+    name: node.name,
+    driver,
+    claim,
+    slots: Math.min(slots.memory, slots.disk),
+    committed: committed.count,
+    usedMib: charge.usedMib,
+    totalMib: charge.totalMib,
+    diskFreeMib: charge.diskFreeMib,
+    headroomPercent,
+  };
+}
+
+/** The strongest driver of the node that is allowed and asked for. */
+function driverOf(node: NodeRecord, need: PlacementNeed): Driver | undefined {
+  const allowed = DRIVERS.filter((driver) => meetsFloor(driver, need.driverFloor) && (need.driver === undefined || need.driver === driver));
+  return allowed.findLast((driver) => node.drivers.includes(driver));
+}
+
+function missingOf(node: NodeRecord, need: PlacementNeed): string | undefined {
+  if (driverOf(node, need) === undefined) return `no driver ${need.driver ?? `${need.driverFloor} or stronger`}`;
+  const images = need.backends.filter((backend) => !node.images.includes(backend));
+  return images.length === 0 ? undefined : `no image for ${images.join(', ')}`;
+}
+
+/** A source that is stale is dropped before the two are merged, so that an old cpu figure wins no tie. */
+function headroomOf(node: NodeRecord, charge: Charge, nowMs: number): number {
+  const memory = (charge.usedMib / charge.totalMib) * 100;
+  const metrics = node.metrics;
+  const age = metrics === undefined ? -1 : nowMs - metrics.atMs;
+  const busy =
+    metrics !== undefined && age >= 0 && age <= MAX_METRICS_AGE_MS ? Math.max(metrics.cpuPercent, metrics.memoryPercent, memory) : memory;
+  return Math.max(0, Math.round((100 - busy) * 10) / 10);
+}
+
+function gib(mib: number): number {
+  return Math.round((mib / 1024) * 10) / 10;
+}
