@@ -1,0 +1,84 @@
+import { concatBytes, isUtf8, utf8 } from '../bytes.ts';
+import type { EntryKind } from '../tree/manifest-entry.ts';
+import { MAX_OCTAL_SIZE } from './extensions.ts';
+import { TAR_BLOCK_BYTES } from './parse-header.ts';
+
+/** What a canonical header is made of; owner and times are always zero. */
+export interface TarHeaderFields {
+  readonly path: Uint8Array;
+  readonly kind: EntryKind;
+  /** Bytes of content that follow; 0 for links and folders. */
+  readonly size: number;
+  /** Target of a link. */
+  readonly target?: Uint8Array;
+}
+
+/** The two zero blocks that end an archive. */
+export const TAR_END_BYTES = 2 * TAR_BLOCK_BYTES;
+
+const NAME_BYTES = 100;
+const SLASH = new Uint8Array([0x2f]);
+const TYPE_FLAG: Record<EntryKind, string> = { file: '0', executable: '0', link: '2', directory: '5' };
+
+/**
+ * The header blocks of one entry in the canonical form: ustar, and an extension header in front for names that are longer
+ * than 100 bytes or not ASCII and for sizes from 8 GiB. The same fields always give the same bytes.
+ */
+export function writeTarHeader(fields: TarHeaderFields): Uint8Array {
+  const name = fields.kind === 'directory' ? concatBytes([fields.path, SLASH]) : fields.path;
+  const target = fields.target ?? new Uint8Array(0);
+  const records: Uint8Array[] = [];
+  if (!isUtf8(name) || !isUtf8(target)) records.push(paxRecord('hdrcharset', utf8('BINARY')));
+  if (!fitsField(name)) records.push(paxRecord('path', name));
+  if (!fitsField(target)) records.push(paxRecord('linkpath', target));
+  if (fields.size > MAX_OCTAL_SIZE) records.push(paxRecord('size', utf8(String(fields.size))));
+  const mode = fields.kind === 'file' ? 0o644 : fields.kind === 'link' ? 0o777 : 0o755;
+  const header = headerBlock(name, TYPE_FLAG[fields.kind], fields.size > MAX_OCTAL_SIZE ? 0 : fields.size, mode, target);
+  if (records.length === 0) return header;
+  const pax = concatBytes(records);
+  const paxHeader = headerBlock(utf8('pax'), 'x', pax.length, 0o644, new Uint8Array(0));
+  return concatBytes([paxHeader, pax, tarPadding(pax.length), header]);
+}
+
+/** The zero bytes that follow content of this size. */
+export function tarPadding(size: number): Uint8Array {
+  return new Uint8Array((TAR_BLOCK_BYTES - (size % TAR_BLOCK_BYTES)) % TAR_BLOCK_BYTES);
+}
+
+/** The end mark. */
+export function tarEnd(): Uint8Array {
+  return new Uint8Array(TAR_END_BYTES);
+}
+
+function headerBlock(name: Uint8Array, typeFlag: string, size: number, mode: number, target: Uint8Array): Uint8Array {
+  const block = new Uint8Array(TAR_BLOCK_BYTES);
+  block.set(name.subarray(0, NAME_BYTES), 0);
+  block.set(utf8(octal(mode, 7)), 100);
+  block.set(utf8(octal(0, 7)), 108);
+  block.set(utf8(octal(0, 7)), 116);
+  block.set(utf8(octal(size, 11)), 124);
+  block.set(utf8(octal(0, 11)), 136);
+  block.fill(0x20, 148, 156);
+  block.set(utf8(typeFlag), 156);
+  block.set(target.subarray(0, NAME_BYTES), 157);
+  block.set(utf8('ustar\x0000'), 257);
+  const sum = block.reduce((total, byte) => total + byte, 0);
+  block.set(utf8(`${octal(sum, 6)} `), 148);
+  return block;
+}
+
+function octal(value: number, digits: number): string {
+  return `${value.toString(8).padStart(digits, '0')}\0`;
+}
+
+function fitsField(text: Uint8Array): boolean {
+  return text.length <= NAME_BYTES && text.every((byte) => byte < 0x80);
+}
+
+function paxRecord(key: string, value: Uint8Array): Uint8Array {
+  // The length counts its own digits.
+  const rest = key.length + value.length + 3;
+  let length = rest + String(rest).length;
+  if (String(length).length !== String(rest).length) length = rest + String(length).length;
+  return concatBytes([utf8(`${length} ${key}=`), value, utf8('\n')]);
+}
