@@ -38,7 +38,7 @@ const DENIED_COMPOUNDS: readonly string[] = [
 ];
 /** Ends of a word that no innocent name has. */
 const DENIED_ENDINGS: readonly string[] = ['PASSWORD', 'PASSWD', 'PASSPHRASE', 'SECRET', 'TOKEN', 'CREDENTIAL', 'CREDENTIALS', 'SECRETS'];
-const DENIED_NAMES: readonly string[] = ['MYSQL_PWD', 'REDISCLI_AUTH', 'DATABASE_URL', 'KUBECONFIG', 'DOCKER_CONFIG', 'DOCKER_AUTH_CONFIG'];
+const DENIED_NAMES: readonly string[] = ['MYSQL_PWD', 'DOCKER_AUTH_CONFIG'];
 
 /** The words that make a variable's name look like a secret's, as a copy. */
 export function deniedWords(): string[] {
