@@ -7,7 +7,8 @@ import { type GateReason, StopGateError } from './reasons.ts';
 export interface CheckResult {
   /** `unrunnable` = the host could not start it or lost it; `not_run` = nobody tried. */
   readonly status: 'passed' | 'failed' | 'unrunnable' | 'not_run';
-  readonly exitCode?: number;
+  /** Null or absent where a signal ended it. */
+  readonly exitCode?: number | null;
   /** The check was ended at its time limit. */
   readonly timedOut?: boolean;
   /** End of the merged output; only its last {@link CHECK_FEEDBACK_BYTES} bytes are used. */
@@ -82,7 +83,7 @@ function failureFeedback(command: string, check: CheckResult): string {
   const end =
     check.timedOut === true
       ? 'did not end within its time limit and was stopped'
-      : check.exitCode === undefined
+      : (check.exitCode ?? null) === null
         ? 'was ended by a signal'
         : `exited with status ${check.exitCode}`;
   const tail = outputOf(check);

@@ -6,8 +6,8 @@ export type VerificationReason = 'fresh_environment' | 'same_vm' | 'no_check' | 
 
 /** What the host knows about the check that was run. */
 export interface VerificationFacts {
-  /** `fresh` = a new VM or sandbox made from the collected tree; `same_vm` = the agent's own. */
-  readonly environment: 'fresh' | 'same_vm';
+  /** `fresh-vm` = a new VM or sandbox made from the collected tree; `same-vm` = the agent's own. */
+  readonly mode: 'fresh-vm' | 'same-vm';
   readonly check: 'passed' | 'not_passed' | 'none';
   /** Digest of the tree that the check ran on. */
   readonly checkedSnapshot: string;
@@ -20,5 +20,5 @@ export function gradeVerification(facts: VerificationFacts): { readonly level: V
   if (facts.check === 'none') return { level: 'none', reason: 'no_check' };
   if (facts.check === 'not_passed') return { level: 'none', reason: 'check_not_passed' };
   if (facts.checkedSnapshot !== facts.deliveredSnapshot) return { level: 'none', reason: 'snapshot_mismatch' };
-  return facts.environment === 'fresh' ? { level: 'verified', reason: 'fresh_environment' } : { level: 'reported', reason: 'same_vm' };
+  return facts.mode === 'fresh-vm' ? { level: 'verified', reason: 'fresh_environment' } : { level: 'reported', reason: 'same_vm' };
 }
