@@ -34,6 +34,8 @@ export {
   PROCESS_BASELINE_FLOOR_MIB,
   PROCESS_DISK_RESERVE_MIB,
   PROCESS_RESERVE_MIB,
+  VCPUS_PER_PROCESS,
+  VCPUS_PER_VM,
   VM_OVERHEAD_MIB,
 } from './limits.ts';
 export type { Commitment, HealthReading, LiveVms, MetricsReading, NodeRecord } from './node-record.ts';
@@ -48,6 +50,7 @@ export {
   type Driver,
   meetsFloor,
   PROCESS_SIZING,
+  resolveDemand,
   type Sizing,
   type Sizings,
   sizeDemand,

@@ -30,3 +30,7 @@ export const PROCESS_RESERVE_MIB = 512;
 export const PROCESS_BASELINE_FLOOR_MIB = 256;
 /** Disk that stays free beside process sandboxes, in MiB. */
 export const PROCESS_DISK_RESERVE_MIB = 1024;
+/** vCPUs of one VM where neither backend nor flags say otherwise. */
+export const VCPUS_PER_VM = 2;
+/** CPUs of one process sandbox where neither backend nor flags say otherwise. */
+export const VCPUS_PER_PROCESS = 1;

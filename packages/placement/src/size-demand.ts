@@ -12,6 +12,8 @@ export interface Demand {
   readonly memoryMib?: number;
   /** Disk in MiB. */
   readonly diskMib?: number;
+  /** vCPUs; nodes share theirs, so they decide no placement. */
+  readonly vcpus?: number;
 }
 
 /** What one VM or sandbox takes from a node, the VMM's own memory included. Stored with the reservation. */
@@ -24,6 +26,7 @@ export interface Claim {
 export interface Sizing {
   readonly memoryPerVmMib: number;
   readonly diskPerVmMib: number;
+  readonly vcpusPerVm: number;
   /** Memory of the VMM beside its guest, in MiB. */
   readonly overheadMib: number;
   readonly hostReserveMib: number;
@@ -35,6 +38,7 @@ export interface Sizing {
 export const VM_SIZING: Sizing = {
   memoryPerVmMib: limits.MEM_PER_VM_MIB,
   diskPerVmMib: limits.DISK_PER_VM_MIB,
+  vcpusPerVm: limits.VCPUS_PER_VM,
   overheadMib: limits.VM_OVERHEAD_MIB,
   hostReserveMib: limits.HOST_RESERVE_MIB,
   baselineFloorMib: limits.HOST_BASELINE_FLOOR_MIB,
@@ -45,6 +49,7 @@ export const VM_SIZING: Sizing = {
 export const PROCESS_SIZING: Sizing = {
   memoryPerVmMib: limits.MEM_PER_PROCESS_MIB,
   diskPerVmMib: limits.DISK_PER_PROCESS_MIB,
+  vcpusPerVm: limits.VCPUS_PER_PROCESS,
   overheadMib: 0,
   hostReserveMib: limits.PROCESS_RESERVE_MIB,
   baselineFloorMib: limits.PROCESS_BASELINE_FLOOR_MIB,
@@ -61,13 +66,24 @@ export function meetsFloor(driver: Driver, floor: Driver): boolean {
   return DRIVERS.indexOf(driver) >= DRIVERS.indexOf(floor);
 }
 
-/** What a demand takes from a node under one driver's sizes. Throws `demand_invalid` unless every given part is a whole number of MiB above 0. */
-export function sizeDemand(demand: Demand, sizing: Sizing): Claim {
-  const memory = demand.memoryMib ?? sizing.memoryPerVmMib;
+/**
+ * A demand with the driver's defaults filled in; this is what the VM is started with. Throws `demand_invalid` unless memory and disk are
+ * whole numbers of MiB above 0 and the vCPUs a number above 0.
+ */
+export function resolveDemand(demand: Demand, sizing: Sizing): Required<Demand> {
+  const memoryMib = demand.memoryMib ?? sizing.memoryPerVmMib;
   const diskMib = demand.diskMib ?? sizing.diskPerVmMib;
-  for (const size of [memory, diskMib]) {
+  const vcpus = demand.vcpus ?? sizing.vcpusPerVm;
+  for (const size of [memoryMib, diskMib]) {
     if (!Number.isSafeInteger(size) || size <= 0)
       throw new PlacementError('demand_invalid', `a demand of ${size} MiB is no whole number above 0`);
   }
-  return { memoryMib: memory + sizing.overheadMib, diskMib };
+  if (!Number.isFinite(vcpus) || vcpus <= 0) throw new PlacementError('demand_invalid', `a demand of ${vcpus} vCPUs is no number above 0`);
+  return { memoryMib, diskMib, vcpus };
+}
+
+/** What a demand takes from a node under one driver's sizes; errors as {@link resolveDemand}. */
+export function sizeDemand(demand: Demand, sizing: Sizing): Claim {
+  const { memoryMib, diskMib } = resolveDemand(demand, sizing);
+  return { memoryMib: memoryMib + sizing.overheadMib, diskMib };
 }
