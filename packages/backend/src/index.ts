@@ -1,1 +1,11 @@
-export {};
+export {
+  type Backend,
+  backendSchema,
+  type HarnessChoice,
+  harnessSchema,
+  MAX_BACKEND_HOSTS,
+  MAX_CONTRACT_VARIABLES,
+  MAX_SCAFFOLDING,
+} from './backend-schema.ts';
+export { builtinBackends } from './builtin-backends.ts';
+export { contractVariables, findBackend, isRunnable, loadBackends, parseBackend } from './find-backend.ts';
