@@ -1,0 +1,10 @@
+export { type Database, EVENTS_CHANNEL, LOGS_CHANNEL, type Transaction } from './database.ts';
+export { type MissionRow, readMission } from './mission-rows.ts';
+export {
+  type AlsoWrite,
+  type AttemptKey,
+  type MissionStoreOptions,
+  type NewMission,
+  PostgresMissionStore,
+  type RecordedEvents,
+} from './mission-store.ts';

@@ -1,0 +1,212 @@
+import { CodedError, newId } from '@firecrew/base';
+import {
+  type MissionAggregate,
+  type MissionFact,
+  type MissionInput,
+  type MissionStore,
+  type RunPlanner,
+  type StoreResult,
+  stepMission,
+} from '@firecrew/mission';
+import type { CreateMission, MissionEventBody, TurnEvent } from '@firecrew/protocol';
+import { and, eq, sql } from 'drizzle-orm';
+import { attempts, events, logChunks, type MissionBase, missions, phases, turns } from '../schema.ts';
+import { type Database, EVENTS_CHANNEL, LOGS_CHANNEL, type Transaction } from './database.ts';
+import { type MissionRow, readMission, writeMission } from './mission-rows.ts';
+
+/** The full fencing token of an attempt. */
+export interface AttemptKey {
+  readonly turnId: string;
+  readonly attempt: number;
+  readonly epoch: number;
+}
+
+export interface MissionStoreOptions {
+  readonly db: Database;
+  readonly planner: RunPlanner;
+  /** Queues the wake-up of a mission's driver within the transaction. */
+  readonly wake: (missionId: string, tx: Transaction) => Promise<void>;
+  /** Facts that end a mission as the event that is stored: the server adds delivery and denials. */
+  readonly endOf: (
+    tx: Transaction,
+    row: MissionRow,
+    mission: MissionAggregate,
+  ) => Promise<Extract<MissionEventBody, { kind: 'mission.ended' }>>;
+}
+
+export interface NewMission {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly spec: CreateMission;
+  readonly base: MissionBase | null;
+}
+
+/** More that one change of a mission writes in the same transaction, given the state after the step. */
+export type AlsoWrite = (tx: Transaction, mission: MissionAggregate) => Promise<void>;
+
+/** What became of reported turn events. `acked` is the last one that is stored. */
+export type RecordedEvents =
+  | { readonly ok: true; readonly acked: number }
+  | { readonly ok: false; readonly code: 'attempt_unknown' | 'attempt_stale' };
+
+/** Missions in PostgreSQL: every change locks the row and writes state, events and wake-up in one transaction. */
+export class PostgresMissionStore implements MissionStore {
+  readonly #options: MissionStoreOptions;
+
+  constructor(options: MissionStoreOptions) {
+    this.#options = options;
+  }
+
+  /** Stores a draft with its phases. The caller launches it with `apply`. */
+  async create(mission: NewMission): Promise<void> {
+    await this.#options.db.transaction(async (tx) => {
+      await tx.insert(missions).values({ ...mission, title: mission.spec.title, state: 'draft' });
+      const rows = mission.spec.phases.map((phase, position) => ({
+        id: newId('phase'),
+        missionId: mission.id,
+        position,
+        kind: phase.kind,
+        state: 'pending' as const,
+      }));
+      await tx.insert(phases).values(rows);
+      await this.#append(tx, mission.id, [{ kind: 'mission.created', title: mission.spec.title }]);
+    });
+  }
+
+  async load(missionId: string): Promise<MissionAggregate | undefined> {
+    const found = await this.#options.db.transaction((tx) => readMission(tx, missionId, false));
+    return found?.mission;
+  }
+
+  async apply(missionId: string, input: MissionInput, also?: AlsoWrite): Promise<StoreResult> {
+    return await this.#options.db.transaction((tx) => this.applyIn(tx, missionId, input, also));
+  }
+
+  /** `apply` within a transaction of the caller. */
+  async applyIn(tx: Transaction, missionId: string, input: MissionInput, also?: AlsoWrite): Promise<StoreResult> {
+    const found = await readMission(tx, missionId, true);
+    if (found === undefined) return { ok: false, code: 'mission_not_found' };
+    const step = stepMission(found.mission, input, { planner: this.#options.planner, newId: (kind) => newId(kind) });
+    if (!step.ok) return step;
+    await writeMission(tx, found.mission, step.mission);
+    const ended = step.facts.some((fact) => fact.kind === 'mission.closed');
+    await tx
+      .update(missions)
+      .set({
+        state: step.mission.state,
+        cancelRequested: step.mission.cancelRequested,
+        ...(ended ? { endedAt: new Date() } : step.mission.state === 'running' ? { endedAt: null, end: null } : {}),
+      })
+      .where(eq(missions.id, missionId));
+    await also?.(tx, step.mission);
+    const bodies = await this.#bodies(tx, found.row, step.mission, step.facts);
+    const firstSeq = await this.#append(tx, missionId, bodies);
+    await this.#options.wake(missionId, tx);
+    return { ok: true, mission: step.mission, facts: step.facts, firstSeq };
+  }
+
+  /** Adds events that change no state. */
+  async tell(missionId: string, bodies: readonly MissionEventBody[]): Promise<void> {
+    await this.#options.db.transaction((tx) => this.tellIn(tx, missionId, bodies));
+  }
+
+  async tellIn(tx: Transaction, missionId: string, bodies: readonly MissionEventBody[]): Promise<void> {
+    await tx.select({ id: missions.id }).from(missions).where(eq(missions.id, missionId)).for('update');
+    await this.#append(tx, missionId, bodies);
+  }
+
+  /** Stores reported events of an attempt: each once, in order, without gaps; those of a fenced attempt are refused. */
+  async recordTurnEvents(key: AttemptKey, reported: readonly TurnEvent[]): Promise<RecordedEvents> {
+    return await this.#options.db.transaction(async (tx) => {
+      const place = await this.#lockAttempt(tx, key);
+      if (place === undefined) return { ok: false, code: 'attempt_unknown' };
+      if (place.newest !== key.attempt || place.state === 'ended') return { ok: false, code: 'attempt_stale' };
+      let acked = place.lastSeq;
+      const bodies: MissionEventBody[] = [];
+      for (const event of reported) {
+        if (event.seq !== acked + 1) continue;
+        acked = event.seq;
+        bodies.push({
+          kind: 'turn.event',
+          phaseId: place.phaseId,
+          turnId: key.turnId,
+          attempt: key.attempt,
+          seq: event.seq,
+          body: event.body,
+        });
+      }
+      if (bodies.length > 0) {
+        await tx.update(attempts).set({ lastSeq: acked }).where(sameAttempt(key));
+        await this.#append(tx, place.missionId, bodies);
+      }
+      return { ok: true, acked };
+    });
+  }
+
+  /** Appends log bytes at `offset`; bytes that are stored already are passed over, a gap is refused. Returns the new length. */
+  async appendLog(
+    key: AttemptKey,
+    offset: number,
+    bytes: Buffer,
+  ): Promise<{ ok: true; length: number } | { ok: false; code: 'attempt_unknown' | 'attempt_stale' | 'log_gap'; length: number }> {
+    return await this.#options.db.transaction(async (tx) => {
+      const place = await this.#lockAttempt(tx, key);
+      if (place === undefined) return { ok: false, code: 'attempt_unknown', length: 0 };
+      if (place.newest !== key.attempt || place.state === 'ended') return { ok: false, code: 'attempt_stale', length: place.logBytes };
+      if (offset > place.logBytes) return { ok: false, code: 'log_gap', length: place.logBytes };
+      const fresh = bytes.subarray(place.logBytes - offset);
+      if (fresh.length === 0) return { ok: true, length: place.logBytes };
+      await tx.insert(logChunks).values({ turnId: key.turnId, attempt: key.attempt, at: place.logBytes, bytes: fresh });
+      const length = place.logBytes + fresh.length;
+      await tx.update(attempts).set({ logBytes: length }).where(sameAttempt(key));
+      await tx.execute(sql`select pg_notify(${LOGS_CHANNEL}, ${place.missionId})`);
+      return { ok: true, length };
+    });
+  }
+
+  async #lockAttempt(tx: Transaction, key: AttemptKey) {
+    const [turn] = await tx.select({ missionId: turns.missionId, phaseId: turns.phaseId }).from(turns).where(eq(turns.id, key.turnId));
+    if (turn === undefined) return undefined;
+    await tx.select({ id: missions.id }).from(missions).where(eq(missions.id, turn.missionId)).for('update');
+    const [row] = await tx
+      .select({ newest: turns.attempt, state: attempts.state, lastSeq: attempts.lastSeq, logBytes: attempts.logBytes })
+      .from(attempts)
+      .innerJoin(turns, eq(turns.id, attempts.turnId))
+      .where(sameAttempt(key));
+    return row === undefined ? undefined : { ...turn, ...row };
+  }
+
+  async #bodies(tx: Transaction, row: MissionRow, mission: MissionAggregate, facts: readonly MissionFact[]): Promise<MissionEventBody[]> {
+    const bodies: MissionEventBody[] = [];
+    for (const fact of facts) {
+      if (fact.kind !== 'mission.closed') {
+        bodies.push(fact);
+        continue;
+      }
+      const body = await this.#options.endOf(tx, row, mission);
+      await tx.update(missions).set({ end: body.end, waiting: null }).where(eq(missions.id, mission.id));
+      bodies.push(body);
+    }
+    return bodies;
+  }
+
+  /** Gives the bodies their numbers. The mission's row is locked by the caller, or is new in this transaction. */
+  async #append(tx: Transaction, missionId: string, bodies: readonly MissionEventBody[]): Promise<number> {
+    const [row] = await tx
+      .update(missions)
+      .set({ version: sql`${missions.version} + 1`, nextEventSeq: sql`${missions.nextEventSeq} + ${bodies.length}` })
+      .where(eq(missions.id, missionId))
+      .returning({ next: missions.nextEventSeq });
+    if (row === undefined) throw new CodedError('mission_not_found', `mission ${missionId} does not exist`, { id: missionId });
+    const first = row.next - bodies.length;
+    if (bodies.length > 0) {
+      await tx.insert(events).values(bodies.map((body, index) => ({ missionId, seq: first + index, body })));
+      await tx.execute(sql`select pg_notify(${EVENTS_CHANNEL}, ${missionId})`);
+    }
+    return first;
+  }
+}
+
+function sameAttempt(key: AttemptKey) {
+  return and(eq(attempts.turnId, key.turnId), eq(attempts.attempt, key.attempt), eq(attempts.epoch, key.epoch));
+}
