@@ -1,1 +1,64 @@
-export {};
+export { type AddressRule, type AddressRuleInput, IPV4_PREFIX_MIN_BITS, IPV6_PREFIX_MIN_BITS, loadAddressRules } from './address-rule.ts';
+export {
+  ALLOW_ENTRIES_MAX,
+  type AllowEntry,
+  type AllowEntryResult,
+  type AllowListResult,
+  type AllowRule,
+  DEFAULT_PORT,
+  formatAllowRule,
+  loadAllowList,
+  parseAllowEntry,
+  parseAllowList,
+  type TunnelProtocol,
+} from './allow-entry.ts';
+export { type ConfigProblem, EgressConfigError } from './config-error.ts';
+export { type AddressDecision, decideAddress } from './decide-address.ts';
+export { decideHost, type HostDecision } from './decide-host.ts';
+export { decideServerName, type ServerNameDecision } from './decide-server-name.ts';
+export {
+  createPolicy,
+  describePolicy,
+  type EffectivePolicyInput,
+  type EgressPolicy,
+  effectivePolicy,
+  type PolicyInput,
+} from './effective-policy.ts';
+export { type HostNameResult, LABEL_MAX_BYTES, NAME_MAX_BYTES, normaliseHost } from './host-name.ts';
+export { intersectRules } from './intersect-rules.ts';
+export { type IpAddress, type IpRange, inRange, parseIp, parseIpRange } from './ip-address.ts';
+export type { ClientHello } from './parse-client-hello.ts';
+export {
+  CLIENT_HELLO_BUFFER_MAX_BYTES,
+  CLIENT_HELLO_MAX_BYTES,
+  CLIENT_HELLO_RECORDS_MAX,
+  type ClientHelloReader,
+  type ClientHelloResult,
+  createClientHelloReader,
+} from './read-client-hello.ts';
+export {
+  CONNECT_HEAD_LIMITS,
+  type ConnectHeadLimits,
+  type ConnectHeadReader,
+  type ConnectHeadResult,
+  createConnectHeadReader,
+  HEAD_MAX_BYTES,
+  HEADER_COUNT_MAX,
+  REQUEST_LINE_MAX,
+} from './read-connect-head.ts';
+export {
+  ADDRESS_DENIALS,
+  type AddressDenial,
+  CONFIG_FAULTS,
+  type ConfigFault,
+  HEAD_FAULTS,
+  HELLO_FAULTS,
+  type HeadFault,
+  type HelloFault,
+  HOST_DENIALS,
+  HOST_FAULTS,
+  type HostDenial,
+  type HostFault,
+  SERVER_NAME_DENIALS,
+  type ServerNameDenial,
+} from './reasons.ts';
