@@ -1,0 +1,27 @@
+import type { Duplex } from 'node:stream';
+import type { LinkClock } from './clock.ts';
+
+/**
+ * Lets what was written leave for at most `graceMs`, then destroys the stream; what still arrives is dropped. Settles when
+ * the stream is closed, or at the end of the grace for a stream that never says so.
+ */
+export function endStream(stream: Duplex, clock: LinkClock, graceMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    if (stream.closed) {
+      resolve();
+      return;
+    }
+    stream.on('error', () => {}).once('close', resolve);
+    if (graceMs === 0 || stream.destroyed || !stream.writable) {
+      stream.destroy();
+      return;
+    }
+    stream.resume();
+    const cancel = clock.after(graceMs, () => {
+      stream.destroy();
+      resolve();
+    });
+    stream.once('close', cancel);
+    stream.end(() => stream.destroy());
+  });
+}
