@@ -5,6 +5,13 @@ export { TAR_BLOCK_BYTES } from './tar/parse-header.ts';
 export { type TarEvent, TarReader } from './tar/tar-reader.ts';
 export { TAR_END_BYTES, type TarHeaderFields, tarEnd, tarPadding, writeTarHeader } from './tar/write-tar.ts';
 export { compareManifests, type ManifestChange, type ManifestDifference } from './tree/compare-manifests.ts';
+export {
+  decideExclusion,
+  EXCLUDABLE_NAMES,
+  type ExclusionVerdict,
+  type FolderFacts,
+  HARD_EXCLUDED_NAMES,
+} from './tree/decide-exclusion.ts';
 export { isGitmodulesName, isGitName } from './tree/git-names.ts';
 export { DEFAULT_TREE_LIMITS, MAX_COMPONENT_BYTES, MAX_TRAILING_BYTES, type TreeLimits, treeLimits } from './tree/limits.ts';
 export { decodeManifest, encodeManifest, MANIFEST_FORMAT, snapshotIdOf } from './tree/manifest.ts';

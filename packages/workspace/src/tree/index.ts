@@ -1,0 +1,35 @@
+export { BLOB_ZSTD_LEVEL, MAX_BLOB_WINDOW_LOG, type StoredBlob } from './blob-file.ts';
+export { PACK_CHUNK_BYTES, type PackedTree, type PackOptions, packTree } from './pack-tree.ts';
+export type { PathSet } from './path-set.ts';
+export { type ExpectedTrailer, type ReadArchive, sha256Hex } from './read-archive.ts';
+export {
+  type BlobEntry,
+  type OpenBlobFile,
+  openBlobFile,
+  type ReadBlobOptions,
+  readBlobEntries,
+  readManifestOfBlob,
+  readSnapshotBlob,
+} from './read-snapshot.ts';
+export { type ScannedTree, scanTree } from './scan-tree.ts';
+export { STAGING_PREFIX } from './swap-folder.ts';
+export {
+  type ArchiveTrailer,
+  MAX_COUNTED_FILES,
+  MAX_REPORTED_PATHS,
+  type OmittedFolder,
+  type PackReport,
+  type PackSkipReason,
+  type SkippedPath,
+} from './tree-report.ts';
+export { type UnpackedTree, type UnpackOptions, unpackTree } from './unpack-tree.ts';
+export type { TreeSelection } from './walk-tree.ts';
+export {
+  type ArchiveSnapshot,
+  type CanonicaliseOptions,
+  canonicaliseArchive,
+  type DirectorySnapshot,
+  type SnapshotBlob,
+  snapshotDirectory,
+  writeSnapshotBlob,
+} from './write-snapshot.ts';

@@ -1,0 +1,67 @@
+import type { TreeLimits } from '@firecrew/artifact-capture';
+import { CodedError } from '@firecrew/base';
+import { type ExpectedTrailer, type ReadArchive, readArchive, refusal } from './read-archive.ts';
+import { makeStaging, removeStaging, type Staging, swapIn } from './swap-folder.ts';
+import { TreeWriter } from './tree-writer.ts';
+
+/** What is demanded of an archive before it may take the destination's place. */
+export interface UnpackOptions {
+  readonly limits?: Partial<TreeLimits>;
+  /** The packer's own count and digest; a difference refuses. */
+  readonly trailer?: ExpectedTrailer;
+  /** The only snapshot that is accepted. */
+  readonly snapshotId?: string;
+  /** Names at the top of the old tree that stay, such as a host-made `.git`; an archive can never hold that one. */
+  readonly carryOver?: readonly string[];
+}
+
+/** What was unpacked. */
+export interface UnpackedTree extends ReadArchive {
+  /** The staging folder with the old tree, when it could not be removed. */
+  readonly leftover: string | undefined;
+}
+
+/**
+ * Unpacks an untrusted tar stream into a fresh folder beside `destination` and, when all of it is good, swaps it in as a
+ * whole. On any refusal or cut the destination is as it was.
+ * @throws CodedError `archive_refused`, `archive_cut`, `unpack_failed`, `archive_trailer_mismatch`, `snapshot_mismatch`, `staging_failed`, `swap_failed`.
+ */
+export async function unpackTree(
+  stream: AsyncIterable<Uint8Array>,
+  destination: string,
+  options: UnpackOptions = {},
+): Promise<UnpackedTree> {
+  const staging = await makeStaging(destination);
+  let leftover: string | undefined;
+  let archive: ReadArchive;
+  try {
+    archive = await unpackInto(stream, staging, options);
+    await swapIn(staging, options.carryOver ?? []);
+  } finally {
+    leftover = await removeStaging(staging);
+  }
+  return { ...archive, leftover };
+}
+
+async function unpackInto(stream: AsyncIterable<Uint8Array>, staging: Staging, options: UnpackOptions): Promise<ReadArchive> {
+  let writer: TreeWriter | undefined;
+  try {
+    writer = new TreeWriter(staging.tree);
+    const archive = await readArchive(stream, writer, options.limits ?? {}, options.trailer);
+    checkSnapshotId(archive.snapshotId, options.snapshotId);
+    return archive;
+  } catch (error) {
+    throw refusal(error);
+  } finally {
+    writer?.close();
+  }
+}
+
+/** @throws CodedError `snapshot_mismatch` when another snapshot was wanted. */
+export function checkSnapshotId(found: string, wanted: string | undefined): void {
+  if (wanted === undefined || wanted === found) return;
+  throw new CodedError('snapshot_mismatch', `snapshot ${found} arrived where ${wanted} was wanted`, {
+    id: wanted,
+    action: 'Nothing was changed. Fetch the snapshot again.',
+  });
+}
