@@ -1,0 +1,245 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { isRunning, processesIn, sendSignal } from '../../src/postgres/inspect-process.ts';
+import type { PostgresConnection } from '../../src/postgres/start-postgres.ts';
+import { waitUntil } from '../../src/postgres/wait-until.ts';
+import { TemporaryHome } from './temporary-home.ts';
+
+let home: TemporaryHome;
+beforeEach(() => {
+  home = new TemporaryHome();
+});
+afterEach(() => home.remove());
+
+async function query(connection: PostgresConnection, text: string): Promise<unknown[]> {
+  const client = new pg.Client(connection);
+  await client.connect();
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+const asRoot = process.getuid?.() === 0;
+
+describe('a first start', () => {
+  it('makes the data directory, answers over its socket and leaves nothing running after stop', async () => {
+    const server = await home.start();
+    expect(await query(server.connection, 'select 1 as one')).toEqual([{ one: 1 }]);
+    expect(server.connection).toMatchObject({ port: 5432, user: 'firecrew', database: 'firecrew' });
+    await server.stop();
+    expect(await server.exited).toEqual({ code: 0, signal: null });
+    expect(isRunning(server.pid)).toBe(false);
+    expect(processesIn(realpathSync(home.dataDir))).toEqual([]);
+    expect(existsSync(server.connection.host)).toBe(false);
+    await server.stop();
+  });
+
+  it('is reached by its URL', async () => {
+    const server = await home.start();
+    const client = new pg.Client({ connectionString: server.url });
+    await client.connect();
+    expect((await client.query('select current_user as who')).rows).toEqual([{ who: 'firecrew' }]);
+    await client.end();
+  });
+
+  it('keeps the password beside the data for its own account only, and refuses a wrong one', async () => {
+    const server = await home.start();
+    expect(statSync(`${home.dataDir}.password`).mode & 0o777).toBe(0o600);
+    expect(readFileSync(`${home.dataDir}.password`, 'utf8').trim()).toBe(server.connection.password);
+    expect(readFileSync(`${home.dataDir}.log`, 'utf8')).not.toContain(server.connection.password);
+    await expect(query({ ...server.connection, password: 'wrong' }, 'select 1')).rejects.toMatchObject({ code: '28P01' });
+  });
+
+  it('opens no address, and its socket folder bars other accounts unless the server runs as another one', async () => {
+    const server = await home.start();
+    expect(await query(server.connection, 'show listen_addresses')).toEqual([{ listen_addresses: '' }]);
+    expect(statSync(server.connection.host).mode & 0o777).toBe(asRoot ? 0o711 : 0o700);
+  });
+
+  it('applies the small sizes', async () => {
+    const server = await home.start();
+    const names = ['shared_buffers', 'max_connections', 'jit', 'io_method', 'max_wal_size', 'data_checksums', 'server_encoding'];
+    const rows = await Promise.all(names.map(async (name) => Object.values((await query(server.connection, `show ${name}`))[0] ?? {})[0]));
+    expect(rows).toEqual(['16MB', '30', 'off', 'sync', '256MB', 'on', 'UTF8']);
+  });
+
+  it('takes nothing from PG variables of the caller', async () => {
+    const before = process.env.PGPORT;
+    process.env.PGPORT = '1';
+    try {
+      const server = await home.start();
+      expect(await query(server.connection, 'show port')).toEqual([{ port: '5432' }]);
+    } finally {
+      if (before === undefined) delete process.env.PGPORT;
+      else process.env.PGPORT = before;
+    }
+  });
+
+  it.runIf(asRoot)('never runs as root', async () => {
+    const server = await home.start();
+    expect(statSync(`/proc/${server.pid}`).uid).not.toBe(0);
+    expect(statSync(home.dataDir).uid).toBe(statSync(`/proc/${server.pid}`).uid);
+  });
+});
+
+describe('a start after an interrupted one', () => {
+  it('removes a half-made data directory and begins anew', async () => {
+    mkdirSync(`${home.dataDir}.init-12345/base`, { recursive: true });
+    writeFileSync(`${home.dataDir}.init-12345/PG_VERSION`, '18\n');
+    writeFileSync(`${home.dataDir}.init-12345.password`, 'x');
+    const server = await home.start();
+    expect(await query(server.connection, 'select 1 as one')).toEqual([{ one: 1 }]);
+    expect(readdirSync(home.path).filter((name) => name.includes('.init-'))).toEqual([]);
+  });
+
+  it('removes socket folders of earlier starts and leaves other files alone', async () => {
+    const first = await home.start();
+    const tag = basename(first.connection.host).slice(0, -6);
+    await first.stop();
+    mkdirSync(join(home.path, 'run', `${tag}old123`));
+    mkdirSync(join(home.path, 'run', 'pg-other'));
+    const second = await home.start();
+    expect(readdirSync(join(home.path, 'run')).sort()).toEqual(['pg-other', basename(second.connection.host)].sort());
+    expect(second.connection.host).not.toBe(first.connection.host);
+  });
+
+  it('keeps rows that were committed before the server was killed', async () => {
+    const first = await home.start();
+    await query(first.connection, 'create table kept (id int primary key); insert into kept values (1), (2)');
+    sendSignal(first.pid, 'SIGKILL');
+    expect(await first.exited).toEqual({ code: null, signal: 'SIGKILL' });
+    const second = await home.start();
+    expect(await query(second.connection, 'select count(*)::int as n from kept')).toEqual([{ n: 2 }]);
+    expect(second.connection.password).toBe(first.connection.password);
+  });
+
+  it('waits for a busy backend of a killed server, and kills it', async () => {
+    const first = await home.start();
+    const client = new pg.Client(first.connection);
+    client.on('error', () => {});
+    await client.connect();
+    const busy = client.query('select pg_sleep(600)').catch(() => 'broken');
+    sendSignal(first.pid, 'SIGKILL');
+    await first.exited;
+    expect(await busy).toBe('broken');
+    const second = await home.start();
+    expect(await query(second.connection, 'select 1 as one')).toEqual([{ one: 1 }]);
+    await client.end().catch(() => {});
+  });
+});
+
+describe('the pid file', () => {
+  it.each([
+    ['of a process that is gone', () => 2 ** 22 - 1],
+    ['of a running process that works elsewhere', () => process.pid],
+  ])('%s is stale', async (_name, pid) => {
+    await (await home.start()).stop();
+    writeFileSync(join(home.dataDir, 'postmaster.pid'), `${pid()}\n${home.dataDir}\n1700000000\n5432\n/nowhere\n\n  1  1\nready   \n`);
+    const server = await home.start();
+    expect(await query(server.connection, 'select 1 as one')).toEqual([{ one: 1 }]);
+  });
+
+  it('of a zombie is stale', async () => {
+    await (await home.start()).stop();
+    // The shell starts a child and becomes a program that never waits for it.
+    const parent = spawn('/bin/sh', ['-c', 'true & echo $!; exec sleep 600'], { stdio: ['ignore', 'pipe', 'ignore'] });
+    try {
+      const [line] = await once(parent.stdout, 'data');
+      const zombie = Number(String(line).trim());
+      expect(await waitUntil(() => readFileSync(`/proc/${zombie}/stat`, 'latin1').includes(') Z '), 10_000)).toBe(true);
+      writeFileSync(join(home.dataDir, 'postmaster.pid'), `${zombie}\n`);
+      const server = await home.start();
+      expect(await query(server.connection, 'select 1 as one')).toEqual([{ one: 1 }]);
+    } finally {
+      parent.kill('SIGKILL');
+    }
+  });
+});
+
+describe('two supervisors', () => {
+  it('never both start: the second is told who holds the folder', async () => {
+    await home.start();
+    await expect(home.start()).rejects.toMatchObject({ code: 'directory_locked', action: expect.stringContaining(String(process.pid)) });
+  });
+
+  it('leave one server when one dies by SIGKILL: it lives on, and the next start replaces it', async () => {
+    const script = fileURLToPath(new URL('./supervise-once.ts', import.meta.url));
+    const supervisor = spawn(process.execPath, [script, JSON.stringify(home.options())], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [line] = await once(supervisor.stdout, 'data');
+    const orphan: { pid: number; connection: PostgresConnection } = JSON.parse(String(line));
+    await expect(home.start()).rejects.toMatchObject({ code: 'directory_locked' });
+    supervisor.kill('SIGKILL');
+    await once(supervisor, 'exit');
+    expect(await query(orphan.connection, 'select 1 as one')).toEqual([{ one: 1 }]);
+    const warned: unknown[] = [];
+    const server = await home.start({ logger: { info: () => {}, warn: (fields) => warned.push(fields.finding) } });
+    expect(warned).toEqual(['stopped_orphan']);
+    expect(isRunning(orphan.pid)).toBe(false);
+    expect(await query(server.connection, 'select 1 as one')).toEqual([{ one: 1 }]);
+  });
+});
+
+describe('a start is refused', () => {
+  it('for a data directory of another major version', async () => {
+    await (await home.start()).stop();
+    writeFileSync(join(home.dataDir, 'PG_VERSION'), '17\n');
+    await expect(home.start()).rejects.toMatchObject({ code: 'database_version_mismatch', message: expect.stringContaining('17') });
+    expect(statSync(join(home.dataDir, 'base')).isDirectory()).toBe(true);
+  });
+
+  it('for a folder that holds something else', async () => {
+    mkdirSync(home.dataDir);
+    writeFileSync(join(home.dataDir, 'thesis.txt'), 'x');
+    await expect(home.start()).rejects.toMatchObject({ code: 'database_folder_unknown' });
+    expect(readFileSync(join(home.dataDir, 'thesis.txt'), 'utf8')).toBe('x');
+  });
+
+  it('when the password is gone', async () => {
+    await (await home.start()).stop();
+    rmSync(`${home.dataDir}.password`);
+    await expect(home.start()).rejects.toMatchObject({ code: 'database_password_missing' });
+  });
+
+  it('when the programs are missing, with the ways out', async () => {
+    await expect(home.start({ binDir: join(home.path, 'nothing') })).rejects.toMatchObject({
+      code: 'postgres_binaries_missing',
+      action: expect.stringMatching(/FIRECREW_PG_BIN.*DATABASE_URL/),
+    });
+  });
+
+  it('when the server itself refuses a setting, with the end of its log', async () => {
+    await expect(home.start({ settings: { fsync: 'off', work_mem: 'plenty' } })).rejects.toMatchObject({
+      code: 'database_start_failed',
+      message: expect.stringContaining('work_mem'),
+    });
+    expect(readdirSync(join(home.path, 'run'))).toEqual([]);
+    const server = await home.start();
+    expect(await query(server.connection, 'select 1 as one')).toEqual([{ one: 1 }]);
+  });
+});
+
+it('a server that dies says so, and its folder can be started again', async () => {
+  const server = await home.start();
+  sendSignal(server.pid, 'SIGQUIT');
+  expect((await server.exited).signal === null || (await server.exited).code === null).toBe(true);
+  const again = await home.start();
+  expect(again.pid).not.toBe(server.pid);
+});
+
+it('a client that keeps its connection open does not hold up stop', async () => {
+  const server = await home.start();
+  const socket = connect(join(server.connection.host, '.s.PGSQL.5432'));
+  socket.on('error', () => {});
+  await once(socket, 'connect');
+  await server.stop();
+  expect(isRunning(server.pid)).toBe(false);
+  socket.destroy();
+});
