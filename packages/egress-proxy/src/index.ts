@@ -1,1 +1,25 @@
-export {};
+export type { EgressAuditLine, EgressIds, EgressVerdict } from './audit-line.ts';
+export type { EgressClock } from './connection.ts';
+export { type Dial, type DialTarget, defaultDial } from './dial.ts';
+export {
+  ADDRESSES_MAX,
+  AUDIT_TIMEOUT_MS,
+  CONNECTIONS_MAX,
+  DIAL_ATTEMPT_MS,
+  DIAL_TIMEOUT_MS,
+  EGRESS_PROXY_LIMITS,
+  type EgressProxyLimits,
+  HEAD_TIMEOUT_MS,
+  HELLO_TIMEOUT_MS,
+  LINGER_BYTES,
+  LINGER_MS,
+  LOOKUP_TIMEOUT_MS,
+  LOOKUPS_MAX,
+  TUNNEL_IDLE_MS,
+  TUNNELS_MAX,
+  TUNNELS_PER_HOST_MAX,
+} from './limits.ts';
+export { defaultResolve, type Resolve } from './look-up.ts';
+export { createEgressProxy, type EgressProxy, type EgressProxyOptions, type EgressProxyStats } from './proxy.ts';
+export { END_REASONS, type EndReason, PROXY_REASONS, type ProxyReason, type RefusalReason } from './reasons.ts';
+export { refusalStatus } from './refusal.ts';

@@ -1,0 +1,219 @@
+import type { Duplex } from 'node:stream';
+import { decideHost, type EgressPolicy, type HostDecision } from '@firecrew/egress-policy';
+import type { EgressAuditLine, EgressIds } from './audit-line.ts';
+import { ByteSource } from './byte-source.ts';
+import { raceDeadline } from './deadline.ts';
+import { type CheckedAddress, type Dial, dialChecked } from './dial.ts';
+import { findAddresses } from './find-addresses.ts';
+import type { EgressProxyLimits } from './limits.ts';
+import type { LookUps } from './look-up.ts';
+import { pumpTunnel, type TunnelEnd } from './pump.ts';
+import { checkHello, readHead } from './read-steps.ts';
+import { formatRefusal, type Refusal, TUNNEL_OPEN_ANSWER } from './refusal.ts';
+import type { TunnelCounts } from './tunnel-counts.ts';
+
+/** Wall clock for the lines and a clock that never jumps for durations, both in ms. */
+export interface EgressClock {
+  readonly now: () => number;
+  readonly monotonic: () => number;
+}
+
+/** What a connection shares with the others of its proxy. */
+export interface ConnectionContext {
+  readonly policy: EgressPolicy;
+  readonly dial: Dial;
+  readonly lookUps: LookUps;
+  readonly tunnels: TunnelCounts;
+  readonly limits: EgressProxyLimits;
+  readonly clock: EgressClock;
+  readonly ids: EgressIds;
+  /** Writes one line; false when it was not written in time. */
+  readonly record: (line: EgressAuditLine) => Promise<boolean>;
+  /** False once the lease is lost, which also cuts every other tunnel. */
+  readonly leaseHeld: () => boolean;
+  readonly countRefusal: (refusal: Refusal) => void;
+  readonly countTunnel: (change: 'opened' | TunnelEnd) => void;
+}
+
+type AllowedTarget = Extract<HostDecision, { verdict: 'allowed' }>;
+type CancelReason = 'lease_lost' | 'proxy_closed';
+/** The way a step can end the connection: with a refusal, or without a word. */
+type Stop = Refusal | 'silent';
+
+/** One guest connection, from its first byte to its last audit line. */
+export class Connection {
+  private readonly context: ConnectionContext;
+  private readonly number: number;
+  private readonly source: ByteSource;
+  private readonly started: number;
+  private readonly abort = new AbortController();
+  private cancelReason: CancelReason = 'proxy_closed';
+  private answered = false;
+
+  constructor(context: ConnectionContext, number: number, stream: Duplex) {
+    this.context = context;
+    this.number = number;
+    this.source = new ByteSource(stream);
+    this.started = context.clock.monotonic();
+  }
+
+  /** Cuts the connection at whatever step it is. */
+  cancel(reason: CancelReason): void {
+    if (this.abort.signal.aborted) return;
+    this.cancelReason = reason;
+    this.abort.abort();
+  }
+
+  /** Serves the connection to its end; never rejects. `busy` refuses it unread. */
+  async run(busy: boolean): Promise<void> {
+    try {
+      const stop = busy ? refusal('busy', 'connections_busy') : await this.serve();
+      if (stop !== undefined) await this.refuse(stop);
+    } catch {
+      await this.refuse(refusal('unreachable', 'internal_error')).catch(() => {});
+    } finally {
+      this.source.stream.destroy();
+    }
+  }
+
+  private async serve(): Promise<Stop | undefined> {
+    if (!this.context.leaseHeld()) return refusal('denied', 'lease_lost');
+    const head = await readHead(this.source, this.context.limits.headMs, this.abort.signal);
+    if (head.kind === 'silent') return 'silent';
+    if (head.kind === 'cancelled') return this.cancelled();
+    if (head.kind === 'refused') return refusal(head.reason === 'plain_http' ? 'denied' : 'malformed', head.reason);
+    const target = decideHost({ policy: this.context.policy, host: head.request.rawHost, port: head.request.port });
+    if (target.verdict !== 'allowed') return target;
+    const place = this.context.tunnels.take(target.host);
+    if (place !== 'taken') return { ...named(target), verdict: 'busy', reason: place };
+    try {
+      return await this.openTunnel(target);
+    } finally {
+      this.context.tunnels.release(target.host);
+    }
+  }
+
+  private async openTunnel(target: AllowedTarget): Promise<Stop | undefined> {
+    const { context } = this;
+    const { limits } = context;
+    const lookupStart = context.clock.monotonic();
+    const found = await findAddresses({
+      lookUps: context.lookUps,
+      policy: context.policy,
+      host: target.host,
+      lookupMs: limits.lookupMs,
+      addressesMax: limits.addresses,
+      signal: this.abort.signal,
+    });
+    const lookupMs = this.since(lookupStart);
+    if (found.kind === 'cancelled') return this.cancelled(target);
+    if (found.kind === 'refused') return { ...named(target), ...found.refusal, lookupMs };
+    if (this.source.stream.destroyed) return { ...named(target), verdict: 'unreachable', reason: 'client_gone', lookupMs };
+    if (!context.leaseHeld()) return { ...named(target), verdict: 'denied', reason: 'lease_lost' };
+    const recorded = await this.write({
+      event: 'open',
+      verdict: 'allowed',
+      reason: 'listed',
+      ...named(target),
+      addresses: found.addresses.map(({ address }) => address),
+      lookupMs,
+    });
+    if (!recorded) return { ...named(target), verdict: 'denied', reason: 'audit_unavailable', lookupMs };
+    return await this.dialAndRelay(target, found.addresses, lookupMs);
+  }
+
+  private async dialAndRelay(target: AllowedTarget, addresses: readonly CheckedAddress[], lookupMs: number): Promise<Stop | undefined> {
+    const { context } = this;
+    const dialStart = context.clock.monotonic();
+    const dialled = await dialChecked({
+      dial: context.dial,
+      host: target.host,
+      port: target.port,
+      addresses,
+      totalMs: context.limits.dialMs,
+      attemptMs: context.limits.dialAttemptMs,
+      signal: this.abort.signal,
+      monotonic: context.clock.monotonic,
+    });
+    const times = { lookupMs, connectMs: this.since(dialStart) };
+    if (!dialled.ok) {
+      if (dialled.reason === 'cancelled') return this.cancelled(target);
+      const address = dialled.address === undefined ? {} : { address: dialled.address };
+      return { ...named(target), ...address, verdict: 'unreachable', reason: dialled.reason, ...times };
+    }
+    const upstream = new ByteSource(dialled.stream);
+    try {
+      return await this.relay(target, upstream, { address: dialled.address, ...times });
+    } finally {
+      upstream.stream.destroy();
+    }
+  }
+
+  private async relay(
+    target: AllowedTarget,
+    upstream: ByteSource,
+    facts: { readonly address: string; readonly lookupMs: number; readonly connectMs: number },
+  ): Promise<Stop | undefined> {
+    const { context, source } = this;
+    const { signal } = this.abort;
+    const common = { ...named(target), ...facts };
+    if (!context.leaseHeld()) return { ...common, verdict: 'denied', reason: 'lease_lost' };
+    this.answered = true;
+    source.stream.write(TUNNEL_OPEN_ANSWER);
+    context.countTunnel('opened');
+    const hello = target.protocol === 'tls' ? await checkHello(source, target.host, context.limits.helloMs, signal) : undefined;
+    if (hello?.kind === 'refused') {
+      // The 200 is out, so the guest learns of it by the end of the tunnel alone.
+      return { ...common, verdict: 'denied', reason: hello.reason };
+    }
+    const end: TunnelEnd =
+      hello?.kind === 'gone'
+        ? { reason: 'guest_closed', closedBy: 'guest', bytesIn: 0, bytesOut: 0 }
+        : await pumpTunnel({
+            guest: source,
+            upstream,
+            idleMs: context.limits.idleMs,
+            mayForward: () => context.leaseHeld(),
+            signal,
+            cancelReason: () => this.cancelReason,
+          });
+    context.countTunnel(end);
+    await this.write({ event: 'end', verdict: 'allowed', ...common, ...end });
+    return undefined;
+  }
+
+  private async refuse(stop: Stop): Promise<void> {
+    if (stop === 'silent') return;
+    const { limits } = this.context;
+    this.context.countRefusal(stop);
+    await this.write({ event: 'refused', ...stop });
+    const { stream } = this.source;
+    if (stream.destroyed || this.answered) return;
+    const flushed = new Promise<void>((resolve) => stream.end(formatRefusal(stop), () => resolve()));
+    // Closing with unread bytes can destroy the answer on its way, so the guest may finish first, within bounds.
+    const finished = this.abort.signal.aborted ? flushed : Promise.all([flushed, this.source.discard(limits.lingerBytes)]);
+    await raceDeadline<unknown>(finished, limits.lingerMs, new AbortController().signal);
+  }
+
+  private cancelled(target?: AllowedTarget): Refusal {
+    return { ...(target && named(target)), verdict: 'denied', reason: this.cancelReason };
+  }
+
+  private since(start: number): number {
+    return Math.round(this.context.clock.monotonic() - start);
+  }
+
+  private write(line: Omit<EgressAuditLine, 'connection' | 'ids' | 'at' | 'durationMs'>): Promise<boolean> {
+    const { clock, ids } = this.context;
+    const at = new Date(clock.now()).toISOString();
+    return this.context.record({ ...line, connection: this.number, ids, durationMs: this.since(this.started), at });
+  }
+}
+
+function refusal(verdict: Refusal['verdict'], reason: Refusal['reason']): Refusal {
+  return { verdict, reason };
+}
+
+function named(target: AllowedTarget): { readonly host: string; readonly port: number; readonly rule: string } {
+  return { host: target.host, port: target.port, rule: target.rule };
+}

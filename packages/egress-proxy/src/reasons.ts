@@ -1,0 +1,37 @@
+import type { AddressDenial, HeadFault, HelloFault, HostDenial, HostFault, ServerNameDenial } from '@firecrew/egress-policy';
+
+/** Outcomes that only the proxy knows: time, sockets, capacity, the audit and the lease. */
+export const PROXY_REASONS = [
+  'head_timeout',
+  'lookup_failed',
+  'lookup_empty',
+  'lookup_timeout',
+  'too_many_addresses',
+  'dial_failed',
+  'dial_timeout',
+  'audit_unavailable',
+  'lease_lost',
+  'proxy_closed',
+  'connections_busy',
+  'tunnels_busy',
+  'host_busy',
+  'hello_timeout',
+  'client_gone',
+  'internal_error',
+] as const;
+export type ProxyReason = (typeof PROXY_REASONS)[number];
+
+/** How an open tunnel ended. */
+export const END_REASONS = [
+  'guest_closed',
+  'upstream_closed',
+  'guest_reset',
+  'upstream_reset',
+  'idle_timeout',
+  'lease_lost',
+  'proxy_closed',
+] as const;
+export type EndReason = (typeof END_REASONS)[number];
+
+/** Every reason a refusal can carry. */
+export type RefusalReason = HostFault | HostDenial | AddressDenial | HeadFault | HelloFault | ServerNameDenial | ProxyReason;
