@@ -63,7 +63,10 @@ async function install() {
     args: ['--yes', packageManager, 'install', '--frozen-lockfile', '--config.confirmModulesPurge=false'],
     cwd: ROOT,
     env: installEnvironment(process.env, ROOT),
-    hint: 'Firecrew needs npm (it comes with Node) and a registry that npm can reach; check `npm ping`, then run this again.',
+    hint: (output) =>
+      output.includes('ERR_PNPM_OUTDATED_LOCKFILE')
+        ? `A package.json changed without the lock file; run: npx --yes ${packageManager} install --no-frozen-lockfile`
+        : 'Firecrew needs npm (it comes with Node) and a registry that npm can reach; check `npm ping`, then run this again.',
   });
   linkCommand();
   keepStamp(ROOT, 'install', stamp);
@@ -105,7 +108,7 @@ async function build(nodeBinary) {
     args: ['run', 'build', 'bundle', '--output-logs=errors-only', '--no-color'],
     cwd: ROOT,
     env: { ...targetEnvironment({ environment: process.env, root: ROOT, nodeBinary }), CI: 'true' },
-    hint: 'The sources do not build; the messages above say where.',
+    hint: () => 'The sources do not build; the messages above say where.',
   });
   keepStamp(ROOT, 'build', `${sources} ${outputStamp(ROOT)}`);
 }

@@ -25,10 +25,10 @@ export async function quietStep({ label, command, args, cwd, env, hint }) {
   const still = setInterval(() => say(`  still at it (${seconds()} s)`), STILL_EVERY_MS);
   try {
     const { code, signal, output, missing } = await collect(command, args, { cwd, env });
-    if (missing) throw new FriendlyError(`cannot find ${command}. ${hint}`);
+    if (missing) throw new FriendlyError(`cannot find ${command}. ${hint('')}`);
     if (code !== 0) {
       const shown = output.trimEnd().split('\n').slice(-SHOWN_LINES).join('\n');
-      throw new FriendlyError(`${label} failed (${signal ?? `exit ${code}`}).\n${shown}\n\n${hint}`);
+      throw new FriendlyError(`${label} failed (${signal ?? `exit ${code}`}).\n${shown}\n\n${hint(output)}`);
     }
   } finally {
     clearInterval(still);
