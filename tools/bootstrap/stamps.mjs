@@ -14,6 +14,7 @@ export function workspaceFolders(root) {
     const folder = join(root, group);
     if (!existsSync(folder)) return [];
     return readdirSync(folder)
+      .filter((name) => !name.startsWith('.'))
       .map((name) => join(group, name))
       .filter((name) => existsSync(join(root, name, 'package.json')));
   }).sort();

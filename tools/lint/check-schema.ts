@@ -18,11 +18,9 @@ export async function checkSchema(root: string): Promise<readonly string[]> {
     symlinkSync(join(store, 'node_modules'), join(copy, 'node_modules'));
     const before = listing(copy);
     const kit = join(store, 'node_modules', '.bin', 'drizzle-kit');
-    const { status, output } = await runTool(
-      kit,
-      ['generate', '--dialect', 'postgresql', '--schema', 'src/schema.ts', '--out', 'migrations'],
-      copy,
-    );
+    const args = ['generate', '--dialect', 'postgresql', '--schema', 'src/schema.ts', '--out', 'migrations'];
+    // It leaves its loader's folder in the temporary one.
+    const { status, output } = await runTool(kit, args, copy, { TMPDIR: copy });
     const added = listing(copy).filter((name) => !before.includes(name) && name.endsWith('.sql'));
     // drizzle-kit ends with 0 when the schema does not load: only its own words say that it compared anything.
     if (added.length === 0 && (status !== 0 || !output.includes('No schema changes'))) return [`drizzle-kit generate failed:\n${output}`];

@@ -182,12 +182,13 @@ function codesOf(node: unknown): readonly string[] | undefined {
   return yes !== undefined && no !== undefined ? [...yes, ...no] : undefined;
 }
 
-/** The codes of a name that the file binds with a closed type of the package (a parameter `code: FetchErrorCode`). */
+/** The codes of a name that the file binds to literals, or with a closed type of the package (a parameter `code: FetchErrorCode`). */
 function unionOfBinding(file: SourceFile, node: unknown, scope: PackageScope): readonly string[] | undefined {
   const name = identifierName(node);
   if (name === undefined) return undefined;
   const codes: string[] = [];
   walkSyntax(file.program, (binding) => {
+    if (binding.type === 'VariableDeclarator' && identifierName(binding.id) === name) codes.push(...(codesOf(binding.init) ?? []));
     if (identifierName(binding) !== name || !isNode(binding.typeAnnotation)) return;
     const type = binding.typeAnnotation.typeAnnotation;
     if (isNode(type)) codes.push(...(scope.unions.get(identifierName(type.typeName) ?? '') ?? []));

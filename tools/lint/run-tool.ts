@@ -8,9 +8,14 @@ export interface ToolResult {
 }
 
 /** Runs `command` in `cwd` without a terminal or standard input; a tool that cannot start gives status 127. */
-export function runTool(command: string, args: readonly string[], cwd: string): Promise<ToolResult> {
+export function runTool(
+  command: string,
+  args: readonly string[],
+  cwd: string,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<ToolResult> {
   return new Promise((done) => {
-    const env = { ...process.env, CI: 'true', NO_COLOR: '1', FORCE_COLOR: '0' };
+    const env = { ...process.env, CI: 'true', NO_COLOR: '1', FORCE_COLOR: '0', ...environment };
     const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
     const chunks: Buffer[] = [];
     child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));

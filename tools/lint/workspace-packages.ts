@@ -25,7 +25,7 @@ export interface WorkspacePackage {
 /** All packages under `packages` and `apps` of `root`, sorted by folder. */
 export function workspacePackages(root: string): readonly WorkspacePackage[] {
   return ['packages', 'apps']
-    .flatMap((group) => (existsSync(join(root, group)) ? readdirSync(join(root, group)).map((name) => `${group}/${name}`) : []))
+    .flatMap((group) => (existsSync(join(root, group)) ? folderNames(join(root, group)).map((name) => `${group}/${name}`) : []))
     .filter((folder) => existsSync(join(root, folder, 'package.json')))
     .sort()
     .map((folder) => ({
@@ -33,6 +33,11 @@ export function workspacePackages(root: string): readonly WorkspacePackage[] {
       manifest: readManifest(join(root, folder, 'package.json')),
       tags: strings(recordOf(readJson(join(root, folder, 'turbo.json'))).tags),
     }));
+}
+
+/** pnpm's globs leave out names that begin with a dot, and so do we. */
+function folderNames(folder: string): readonly string[] {
+  return readdirSync(folder).filter((name) => !name.startsWith('.'));
 }
 
 /** A JSON file (comments are refused), or undefined where there is none. */

@@ -1,0 +1,91 @@
+// What this repository promises about itself: layers, purity, error codes, exports and examples.
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { checkLayers } from '../../tools/lint/check-layers.ts';
+import { checkPurity } from '../../tools/lint/check-purity.ts';
+import { checkWords } from '../../tools/lint/check-words.ts';
+import { checkErrorDocument } from '../../tools/lint/error-document.ts';
+import { listExports } from '../../tools/lint/list-exports.ts';
+import { runTool } from '../../tools/lint/run-tool.ts';
+import { workspacePackages } from '../../tools/lint/workspace-packages.ts';
+import { ROOT } from './small-workspace.ts';
+
+describe('the repository', () => {
+  it('keeps its layers and the rules that guard them', () => {
+    expect(checkLayers(ROOT)).toEqual([]);
+  });
+
+  it('decides from arguments alone', () => {
+    expect(checkPurity(ROOT)).toEqual([]);
+  });
+
+  it('lists every error code with what to do', () => {
+    expect(checkErrorDocument(ROOT)).toEqual([]);
+  });
+
+  it('speaks of the product alone', async () => {
+    expect(await checkWords(ROOT)).toEqual([]);
+  });
+
+  it('exports what is pinned (refresh with: node tools/list-exports.ts --write)', () => {
+    expect(listExports(ROOT)).toEqual(JSON.parse(readFileSync(join(import.meta.dirname, 'exports.snapshot.json'), 'utf8')));
+  });
+});
+
+/** The first TypeScript block under the heading `Example` of a README. */
+function exampleOf(readme: string): string | undefined {
+  const section = /^#{2,3} Example\b.*?$(?<text>[\s\S]*?)(?=^## |(?![\s\S]))/m.exec(readme)?.groups?.text ?? '';
+  return /^```(?:ts|typescript)\n(?<code>[\s\S]*?)^```$/m.exec(section)?.groups?.code;
+}
+
+describe('the example of a README', () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'firecrew-example-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** Runs `code` as a user of the package would: in a folder of their own, where it and its dependencies are installed. */
+  async function runExample(packageFolder: string, code: string): Promise<{ readonly status: number; readonly output: string }> {
+    const link = (name: string, target: string): void => {
+      mkdirSync(dirname(join(folder, 'node_modules', name)), { recursive: true });
+      symlinkSync(target, join(folder, 'node_modules', name));
+    };
+    const one = workspacePackages(ROOT).find((candidate) => candidate.folder === packageFolder);
+    if (one === undefined) throw new Error(`no package in ${packageFolder}`);
+    link(one.manifest.name, join(ROOT, packageFolder));
+    for (const name of Object.keys(one.manifest.dependencies)) link(name, join(ROOT, packageFolder, 'node_modules', name));
+    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n');
+    writeFileSync(join(folder, 'example.ts'), code);
+    return await runTool(process.execPath, [join(folder, 'example.ts')], folder, { TMPDIR: folder });
+  }
+
+  const packages = workspacePackages(ROOT).filter(({ folder: path }) => path.startsWith('packages/') && path !== 'packages/cli');
+
+  it.each(packages.map((one) => one.folder))('%s runs as it is', async (packageFolder) => {
+    const readme = readFileSync(join(ROOT, packageFolder, 'README.md'), 'utf8');
+    const code = exampleOf(readme);
+    if (code === undefined) throw new Error(`${packageFolder}/README.md has no ts block under a heading Example`);
+    const { status, output } = await runExample(packageFolder, code);
+    expect(status, output).toBe(0);
+  });
+
+  it.each([...packages.map((one) => one.folder), 'packages/cli'])('%s says what it owns', (packageFolder) => {
+    const path = join(ROOT, packageFolder, 'README.md');
+    expect(existsSync(path)).toBe(true);
+    const headings = [...readFileSync(path, 'utf8').matchAll(/^## (.*)$/gm)].map(([, heading]) => heading?.toLowerCase());
+    expect(headings).toEqual(expect.arrayContaining(['purpose', 'owns', 'does not own']));
+  });
+
+  it('fails where the code does', async () => {
+    const { status } = await runExample('packages/base', "import { noSuchThing } from '@firecrew/base';\nnoSuchThing();\n");
+    expect(status).not.toBe(0);
+  });
+
+  it('is found in its section alone', () => {
+    expect(exampleOf('# a\n\n```ts\nno\n```\n\n## Example\n\nwords\n\n```ts\nyes\n```\n\n## More\n')).toBe('yes\n');
+    expect(exampleOf('## Example\n\nnone\n\n## More\n\n```ts\nno\n```\n')).toBeUndefined();
+  });
+});
