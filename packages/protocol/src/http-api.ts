@@ -3,6 +3,7 @@ import { deliverySchema, missionEndSchema, missionStateSchema, phaseStateSchema 
 import { nodeCapabilitiesSchema, nodeHealthSchema } from './node-link.ts';
 import { outcomeSchema } from './outcome.ts';
 import {
+  addressRulesSchema,
   allowListSchema,
   artifactIdSchema,
   attemptSchema,
@@ -27,7 +28,10 @@ import {
 /** Bytes of one upload. */
 export const MAX_UPLOAD_BYTES = 8 * 1024 * 1024 * 1024;
 /** Bytes of a JSON body. */
-export const MAX_JSON_BODY_BYTES = 8 * 1024 * 1024;
+export const MAX_JSON_BODY_BYTES = 64 * 1024 * 1024;
+
+/** A path as bytes: each character is one byte (latin1), since file names need not be UTF-8. */
+export const bytePathSchema = z.string().min(1).max(4096);
 
 /** Where the tree of a mission comes from. A server never opens a client's path. */
 export const repositorySourceSchema = z.discriminatedUnion('kind', [
@@ -40,6 +44,8 @@ export const repositorySourceSchema = z.discriminatedUnion('kind', [
     snapshot: digestSchema.describe('Uploaded canonical snapshot blob of the files that travel.'),
     snapshotId: digestSchema,
     dirty: z.boolean().describe('The snapshot differs from HEAD: the base becomes a synthetic commit of the caller.'),
+    changed: z.array(bytePathSchema).max(500_000).default([]).describe('Paths whose content differs from HEAD; empty for a clean tree.'),
+    removed: z.array(bytePathSchema).max(500_000).default([]).describe('Tracked paths that are gone; empty for a clean tree.'),
     author: z.strictObject({ name: z.string().max(200), email: z.string().max(200) }).nullable(),
     includedSecrets: z.array(z.string()).max(1000),
   }),
@@ -81,7 +87,7 @@ export const createMissionSchema = z.strictObject({
         .default([])
         .describe('Hosts of the above whose private addresses the caller, as operator, names as allowed.'),
     })
-    .default({ allow: [], setupAllow: [], privateHosts: [] }),
+    .default({ allow: [], setupAllow: [], addressRules: [] }),
   driver: driverSchema.optional(),
   allowUnisolated: z.boolean().default(false),
   gate: z

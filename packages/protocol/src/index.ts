@@ -42,6 +42,7 @@ export {
   approveRequestSchema,
   artifactViewSchema,
   attemptViewSchema,
+  bytePathSchema,
   type CreateMission,
   type CreateMissionInput,
   createMissionSchema,
@@ -160,6 +161,10 @@ export {
   turnSpecSchema,
 } from './turn-spec.ts';
 export {
+  addressRuleSchema,
+  addressRuleSchema,
+  addressRulesSchema,
+  addressRulesSchema,
   allowListSchema,
   artifactIdSchema,
   attemptSchema,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { deliverySchema } from './mission-event.ts';
 import { capturedTreeSchema, egressSummarySchema, outcomeSchema, roundRecordSchema, verificationSchema } from './outcome.ts';
 import {
+  addressRulesSchema,
   attemptSchema,
   digestSchema,
   epochSchema,
@@ -42,7 +43,7 @@ export const runRecordSchema = z.object({
   egress: z.object({
     allow: z.array(z.string()),
     setupAllow: z.array(z.string()),
-    privateHosts: z.array(z.string()),
+    addressRules: addressRulesSchema,
     summary: egressSummarySchema,
   }),
   tree: capturedTreeSchema.nullable(),

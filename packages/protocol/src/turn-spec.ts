@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  addressRulesSchema,
   allowListSchema,
   attemptSchema,
   commandSchema,
@@ -64,7 +65,7 @@ export const turnSpecSchema = z.strictObject({
   egress: z.strictObject({
     allow: allowListSchema.describe('Hosts of the backend and the mission.'),
     ceiling: allowListSchema.nullable().describe("The operator's ceiling; null means the operator set none."),
-    privateHosts: allowListSchema.describe('Hosts whose private or loopback addresses the operator named as allowed.'),
+    addressRules: addressRulesSchema.describe('Hosts whose addresses need not be public, as the operator named them.'),
   }),
   workspace: z.strictObject({ snapshotId: digestSchema, blob: inputBlobSchema }),
   base: z.strictObject({ snapshotId: digestSchema, blob: inputBlobSchema, commit: gitShaSchema.nullable() }),

@@ -41,6 +41,13 @@ export const commandSchema = z
   .refine((text) => text.trim() !== '', 'must not be blank')
   .refine((text) => !text.includes('\0'), 'must not hold a NUL');
 export const allowListSchema = z.array(z.string().min(1).max(300)).max(MAX_ALLOW_ENTRIES);
+/** Lets a named host have addresses that are not public; only an operator may say so. */
+export const addressRuleSchema = z.strictObject({
+  host: z.string().min(1).max(300).describe('Name as in an allow-list, without a port.'),
+  addresses: z.array(z.string().min(1).max(64)).min(1).max(64).describe('Addresses or CIDR ranges.'),
+});
+export const MAX_ADDRESS_RULES = 64;
+export const addressRulesSchema = z.array(addressRuleSchema).max(MAX_ADDRESS_RULES);
 /** Name of an injected agent file: one path component, portable characters. */
 export const fileNameSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'must be a plain file name');
 
