@@ -83,9 +83,9 @@ export const createMissionSchema = z.strictObject({
     .strictObject({
       allow: allowListSchema.default([]),
       setupAllow: allowListSchema.default([]),
-      privateHosts: allowListSchema
+      addressRules: addressRulesSchema
         .default([])
-        .describe('Hosts of the above whose private addresses the caller, as operator, names as allowed.'),
+        .describe('Hosts of the above whose addresses need not be public; an operator alone may send any.'),
     })
     .default({ allow: [], setupAllow: [], addressRules: [] }),
   driver: driverSchema.optional(),
