@@ -1,4 +1,4 @@
-import { HOOK_CHECK_TIMEOUT_S, MAX_HOOK_BLOCKS, TAP_EVENT_MAX_BYTES } from './limits.ts';
+import { CHECK_FEEDBACK_BYTES, HOOK_CHECK_TIMEOUT_S, MAX_HOOK_BLOCKS, TAP_EVENT_MAX_BYTES } from './limits.ts';
 import type { Gate } from './plan-gate.ts';
 
 /** Files of the hook's state folder, which the agent can write: nothing in them is a verdict. */
@@ -120,7 +120,7 @@ if [ -e "$config/check" ]; then
       printf 'The check that decides whether this task is done exited with status %s.\n\nThe check:\n\n' "$code"
       cat "$config/check"
       printf '\nThe end of its output:\n\n'
-      tail -c 1500 "$state/output"
+      tail -c ${CHECK_FEEDBACK_BYTES} "$state/output"
       printf '\n\nFix the cause, then finish again.\n'
     } >"$state/feedback"
     refuse "$reason" "$code"

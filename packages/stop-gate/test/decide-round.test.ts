@@ -1,0 +1,134 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  CHECK_FEEDBACK_BYTES,
+  type CheckResult,
+  checkIsDue,
+  decideRound,
+  GATE_REASONS,
+  type Gate,
+  MAX_GATE_ROUNDS,
+  STOP_GATE_ERROR_CODES,
+} from '../src/index.ts';
+
+const both: Gate = { requireChange: true, check: 'npm test' };
+const checkOnly: Gate = { requireChange: false, check: 'npm test' };
+const changeOnly: Gate = { requireChange: true };
+const failed: CheckResult = { status: 'failed', exitCode: 3, outputTail: 'not ok 1 - adds\n' };
+const notRun: CheckResult = { status: 'not_run' };
+
+describe('the decision after a round', () => {
+  it.each([
+    { gate: both, changed: true, check: { status: 'passed', exitCode: 0 }, verdict: 'satisfied', reason: 'check_passed' },
+    { gate: changeOnly, changed: true, check: notRun, verdict: 'satisfied', reason: 'changed' },
+    { gate: checkOnly, changed: false, check: { status: 'passed' }, verdict: 'satisfied', reason: 'check_passed' },
+    { gate: checkOnly, changed: 'unknown', check: { status: 'passed' }, verdict: 'satisfied', reason: 'check_passed' },
+    { gate: both, changed: false, check: notRun, verdict: 'next_round', reason: 'no_change' },
+    { gate: both, changed: false, check: failed, verdict: 'next_round', reason: 'no_change' },
+    { gate: both, changed: false, check: { status: 'passed' }, verdict: 'next_round', reason: 'no_change' },
+    { gate: both, changed: true, check: failed, verdict: 'next_round', reason: 'check_failed' },
+    { gate: both, changed: true, check: { ...failed, exitCode: null, timedOut: true }, verdict: 'next_round', reason: 'check_timed_out' },
+    { gate: both, changed: 'unknown', check: { status: 'passed' }, verdict: 'unrunnable', reason: 'change_unknown' },
+    { gate: changeOnly, changed: 'unknown', check: notRun, verdict: 'unrunnable', reason: 'change_unknown' },
+    { gate: both, changed: true, check: { status: 'unrunnable' }, verdict: 'unrunnable', reason: 'check_unrunnable' },
+    { gate: both, changed: true, check: notRun, verdict: 'unrunnable', reason: 'check_not_run' },
+  ] as const)('is $verdict for $reason (changed $changed, check $check.status)', ({ gate, changed, check, verdict, reason }) => {
+    expect(decideRound({ gate, round: 1, changed, check })).toMatchObject({ verdict, reason });
+  });
+
+  it('starts rounds 2 and 3 with the failure text and gives up after round 3', () => {
+    const decisions = [1, 2, 3].map((round) => decideRound({ gate: both, round, changed: true, check: failed }));
+    expect(decisions.map((decision) => decision.verdict)).toEqual(['next_round', 'next_round', 'capped']);
+    expect(decisions[0]).toMatchObject({ round: 2 });
+    expect(decisions[2]).toMatchObject({ reason: 'check_failed', feedback: expect.stringContaining('not ok 1 - adds') });
+  });
+
+  it('passes in the last round as in any other', () => {
+    expect(decideRound({ gate: both, round: MAX_GATE_ROUNDS, changed: true, check: { status: 'passed' } }).verdict).toBe('satisfied');
+  });
+
+  it('feeds back status, command and the end of the output', () => {
+    const decision = decideRound({ gate: both, round: 1, changed: true, check: failed });
+    expect(decision).toMatchObject({ feedback: expect.stringMatching(/status 3[\s\S]*npm test[\s\S]*not ok 1 - adds/) });
+  });
+
+  it('says how to tell that no change is needed', () => {
+    expect(decideRound({ gate: both, round: 1, changed: false, check: notRun })).toMatchObject({
+      feedback: expect.stringContaining('no change'),
+    });
+  });
+
+  it('shows the last bytes of a long output, never more than the limit, cut between characters', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', minLength: 0, maxLength: 4000 }), (text) => {
+        const marked = `${'x'.repeat(CHECK_FEEDBACK_BYTES)}${text}`;
+        const shown = decideRound({
+          gate: checkOnly,
+          round: 1,
+          changed: true,
+          check: { status: 'failed', exitCode: 1, outputTail: marked },
+        });
+        const empty = decideRound({ gate: checkOnly, round: 1, changed: true, check: { status: 'failed', exitCode: 1, outputTail: '-' } });
+        if (shown.verdict !== 'next_round' || empty.verdict !== 'next_round') return false;
+        const bytes = (value: string): number => new TextEncoder().encode(value).length;
+        return bytes(shown.feedback) - bytes(empty.feedback) <= CHECK_FEEDBACK_BYTES;
+      }),
+    );
+  });
+
+  it('strips escape sequences that output could send to a terminal, and survives bytes that are no text', () => {
+    const outputTail = new Uint8Array([0x1b, 0x5b, 0x32, 0x4a, 0xff, 0xfe, 0x00, 0x6f, 0x6b]);
+    const decision = decideRound({ gate: checkOnly, round: 1, changed: true, check: { status: 'failed', exitCode: 1, outputTail } });
+    expect(decision.verdict === 'next_round' && /[\u0000-\u0008\u001b]/.test(decision.feedback)).toBe(false);
+    expect(decision).toMatchObject({ feedback: expect.stringContaining('ok') });
+  });
+
+  it.each([0, -1, 1.5, 4, Number.NaN])('refuses round %d of 3', (round) => {
+    expect(() => decideRound({ gate: both, round, changed: true, check: failed })).toThrow(
+      expect.objectContaining({ code: 'round_invalid' }),
+    );
+  });
+
+  it('refuses a check that is said to have passed with another status than 0', () => {
+    const check: CheckResult = { status: 'passed', exitCode: 1 };
+    expect(() => decideRound({ gate: both, round: 1, changed: true, check })).toThrow(
+      expect.objectContaining({ code: 'check_contradictory' }),
+    );
+  });
+
+  it('never satisfies a gate with a check unless the check passed', () => {
+    const status = fc.constantFrom<CheckResult['status']>('failed', 'unrunnable', 'not_run');
+    const changed = fc.constantFrom<boolean | 'unknown'>(true, false, 'unknown');
+    fc.assert(
+      fc.property(status, changed, fc.boolean(), fc.integer({ min: 1, max: 3 }), (state, change, requireChange, round) => {
+        const gate = { requireChange, check: 'x' };
+        return decideRound({ gate, round, changed: change, check: { status: state } }).verdict !== 'satisfied';
+      }),
+    );
+  });
+
+  it('calls the check due only once the change condition holds', () => {
+    expect(checkIsDue(both, true)).toBe(true);
+    expect(checkIsDue(both, false)).toBe(false);
+    expect(checkIsDue(both, 'unknown')).toBe(false);
+    expect(checkIsDue(checkOnly, false)).toBe(true);
+    expect(checkIsDue(changeOnly, true)).toBe(false);
+  });
+});
+
+describe('what others can see', () => {
+  it('is fixed: limits, reasons and codes', () => {
+    expect([MAX_GATE_ROUNDS, CHECK_FEEDBACK_BYTES]).toEqual([3, 1500]);
+    expect(GATE_REASONS).toEqual([
+      'check_passed',
+      'changed',
+      'no_change',
+      'check_failed',
+      'check_timed_out',
+      'check_unrunnable',
+      'check_not_run',
+      'change_unknown',
+    ]);
+    expect(STOP_GATE_ERROR_CODES).toEqual(['gate_invalid', 'round_invalid', 'check_contradictory', 'glob_invalid', 'hook_path_unsafe']);
+  });
+});
