@@ -1,5 +1,29 @@
 export { byteKey, compareBytes, fromByteKey } from './bytes.ts';
 export { CaptureError, MAX_READABLE_NAME, readableName } from './capture-error.ts';
+export { type NameStatus, parseNameStatus, type StatusLetter } from './diff/parse-name-status.ts';
+export { type DiffStat, type FileStat, parseNumstat, sumStats } from './diff/parse-numstat.ts';
+export {
+  type CommandOutput,
+  clampBothEnds,
+  type DiffError,
+  type DiffReadings,
+  type DiffRecord,
+  MAX_CAPTURED_PATHS,
+  MAX_DIFF_ERROR_CHARS,
+  MAX_PATCH_BYTES,
+  recordDiff,
+} from './diff/record-diff.ts';
+export { isInside } from './output/is-inside.ts';
+export {
+  EMPTY_MARKER_NAME,
+  emptyMarker,
+  type KeptFiles,
+  keepFiles,
+  type LeftOutRule,
+  type ScaffoldingFile,
+} from './output/keep-files.ts';
+export { type ArtifactMime, mimeTypeOf } from './output/mime-type.ts';
+export { MAX_DOWNLOAD_NAME, safeDownloadName } from './output/safe-download-name.ts';
 export { CAPTURE_ERROR_CODES, type CaptureErrorCode, SKIP_REASONS, type SkipReason } from './reasons.ts';
 export { TAR_BLOCK_BYTES } from './tar/parse-header.ts';
 export { type TarEvent, TarReader } from './tar/tar-reader.ts';
