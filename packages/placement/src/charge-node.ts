@@ -5,6 +5,8 @@ import type { Claim, Sizing } from './size-demand.ts';
 export interface Committed {
   readonly count: number;
   readonly memoryMib: number;
+  /** Claims of the VMs that live, in MiB: the part of the claims that observed use can contain. */
+  readonly liveMemoryMib: number;
   /** Claimed disk that is not yet missing from the free disk, in MiB. */
   readonly diskMib: number;
 }
@@ -25,19 +27,25 @@ export function sumCommitments(live: readonly Commitment[], reserved: readonly C
       diskUsedMib: Math.max(next.diskUsedMib, known?.diskUsedMib ?? 0),
     });
   }
+  const livingIds = new Set(live.map((vm) => vm.vmId));
   let memoryMib = 0;
+  let liveMemoryMib = 0;
   let diskMib = 0;
-  for (const claim of byId.values()) {
+  for (const [vmId, claim] of byId) {
     memoryMib += claim.memoryMib;
+    if (livingIds.has(vmId)) liveMemoryMib += claim.memoryMib;
     diskMib += Math.max(0, claim.diskMib - claim.diskUsedMib);
   }
-  return { count: byId.size, memoryMib, diskMib };
+  return { count: byId.size, memoryMib, liveMemoryMib, diskMib };
 }
 
-/** The host's own memory in MiB, apart from what is committed: never below the floor, nor below what was observed on top of the claims. */
+/**
+ * The host's own memory in MiB, apart from what is committed: never below the floor, nor below what was observed on top of the claims of
+ * live VMs. A turn that has not booted cannot be part of what was observed, so its claim is not taken off.
+ */
 export function baselineOf(observedMib: number, committed: Committed, rememberedMib: number | undefined, sizing: Sizing): number {
   if (committed.count === 0) return Math.max(observedMib, sizing.baselineFloorMib);
-  return Math.max(observedMib - committed.memoryMib, rememberedMib ?? 0, sizing.baselineFloorMib);
+  return Math.max(observedMib - committed.liveMemoryMib, rememberedMib ?? 0, sizing.baselineFloorMib);
 }
 
 /** A node's memory and disk as placement charges them, in MiB. */

@@ -1,0 +1,126 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type BatchTurn, choosePlacement, DEFAULT_SIZINGS, type Driver, type NodeRecord, planBatch, sumCommitments } from '../src/index.ts';
+import { GIB, NOW, node, request, vms } from './fleet.ts';
+
+const turn = (vmId: string, over: Partial<BatchTurn> = {}): BatchTurn => ({ vmId, demand: {}, backends: [], driverFloor: 'qemu', ...over });
+
+const someNode = fc
+  .record({
+    driver: fc.constantFrom<Driver>('process', 'qemu', 'firecracker'),
+    total: fc.integer({ min: 1024, max: 262_144 }),
+    usedPart: fc.double({ min: 0, max: 1, noNaN: true }),
+    disk: fc.integer({ min: 0, max: 400 * GIB }),
+    live: fc.integer({ min: 0, max: 4 }),
+    remembered: fc.option(fc.integer({ min: 0, max: 8192 }), { nil: undefined }),
+  })
+  .map(
+    ({ driver, total, usedPart, disk, live, remembered }) =>
+      (id: string): NodeRecord =>
+        node({
+          id,
+          name: id,
+          drivers: [driver],
+          live: { status: 'known', vms: vms(live, `${id}-live`) },
+          health: { memoryTotalMib: total, memoryUsedMib: Math.floor(total * usedPart), diskFreeMib: disk },
+          ...(remembered === undefined ? {} : { rememberedBaselineMib: remembered }),
+        }),
+  );
+const someTurn = fc.record({
+  memoryMib: fc.option(fc.integer({ min: 128, max: 32_768 }), { nil: undefined }),
+  diskMib: fc.option(fc.integer({ min: 128, max: 65_536 }), { nil: undefined }),
+  driverFloor: fc.constantFrom<Driver>('process', 'qemu', 'firecracker'),
+});
+
+describe('a batch of turns', () => {
+  it('places each on what the ones before it left', () => {
+    const nodes = [node({ id: 'a', health: { memoryTotalMib: 31_757, memoryUsedMib: 4314 }, rememberedBaselineMib: 4314 })];
+    const placed = planBatch({ turns: ['1', '2', '3'].map((id) => turn(id)), nodes, nowMs: NOW });
+    expect(placed.map((each) => each.placement.verdict)).toEqual(['chosen', 'chosen', 'fleet_at_capacity']);
+  });
+
+  it('spreads over equal nodes', () => {
+    const nodes = ['a', 'b', 'c'].map((id) => node({ id, name: id }));
+    const placed = planBatch({ turns: ['1', '2', '3'].map((id) => turn(id)), nodes, nowMs: NOW });
+    expect(placed.map((each) => (each.placement.verdict === 'chosen' ? each.placement.nodeId : ''))).toEqual(['a', 'b', 'c']);
+  });
+
+  it('leaves the records it was given unchanged', () => {
+    const nodes = [node()];
+    planBatch({ turns: [turn('1')], nodes, nowMs: NOW });
+    expect(nodes[0]?.reserved).toEqual([]);
+  });
+
+  it('decides as one placement after another would', () => {
+    fc.assert(
+      fc.property(fc.array(someNode, { maxLength: 5 }), fc.array(someTurn, { maxLength: 12 }), (makers, demands) => {
+        let nodes = makers.map((make, at) => make(`n${at}`));
+        const turns = demands.map((demand, at) => turn(`t${at}`, asTurn(demand)));
+        const batch = planBatch({ turns, nodes, nowMs: NOW });
+        for (const [at, each] of turns.entries()) {
+          const single = choosePlacement(request(nodes, { ...each }));
+          const placed = batch[at]?.placement;
+          expect(placed?.verdict).toBe(single.verdict);
+          if (single.verdict !== 'chosen' || placed?.verdict !== 'chosen') continue;
+          expect(placed.nodeId).toBe(single.nodeId);
+          const claim = { vmId: each.vmId, ...single.claim };
+          nodes = nodes.map((record) => (record.id === single.nodeId ? { ...record, reserved: [...record.reserved, claim] } : record));
+        }
+      }),
+    );
+  });
+
+  it('never overcommits memory or disk of any node, whatever the fleet and the turns', () => {
+    fc.assert(
+      fc.property(fc.array(someNode, { minLength: 1, maxLength: 6 }), fc.array(someTurn, { maxLength: 40 }), (makers, demands) => {
+        const nodes = makers.map((make, at) => make(`n${at}`));
+        const turns = demands.map((demand, at) => turn(`t${at}`, asTurn(demand)));
+        const batch = planBatch({ turns, nodes, nowMs: NOW });
+        for (const record of nodes) {
+          const driver = record.drivers[0] ?? 'process';
+          const sizing = DEFAULT_SIZINGS[driver];
+          const taken = batch.flatMap(({ vmId, placement }) =>
+            placement.verdict === 'chosen' && placement.nodeId === record.id ? [{ vmId, ...placement.claim }] : [],
+          );
+          if (taken.length === 0) continue;
+          const live = record.live.status === 'known' ? record.live.vms : [];
+          const promised = sumCommitments(live, taken, sizing);
+          const health = record.health ?? { memoryTotalMib: 0, memoryUsedMib: 0, diskFreeMib: 0 };
+          const host = Math.max(record.rememberedBaselineMib ?? 0, sizing.baselineFloorMib);
+          expect(promised.memoryMib + host + sizing.hostReserveMib).toBeLessThanOrEqual(health.memoryTotalMib);
+          expect(promised.diskMib + sizing.diskReserveMib).toBeLessThanOrEqual(health.diskFreeMib ?? 0);
+          const claims = taken.reduce((sum, claim) => sum + claim.memoryMib, 0);
+          expect(health.memoryUsedMib + claims + sizing.hostReserveMib).toBeLessThanOrEqual(health.memoryTotalMib);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('stays affordable for a large fleet: judgements grow with nodes plus turns', () => {
+    let reads = 0;
+    const nodes = Array.from({ length: 500 }, (_, at) => {
+      const record = node({ id: `n${at}`, name: `n${at}` });
+      return Object.defineProperty({ ...record }, 'draining', {
+        enumerable: true,
+        get: () => {
+          reads += 1;
+          return false;
+        },
+      });
+    });
+    const placed = planBatch({ turns: Array.from({ length: 200 }, (_, at) => turn(`t${at}`)), nodes, nowMs: NOW });
+    expect(placed.every((each) => each.placement.verdict === 'chosen')).toBe(true);
+    expect(reads).toBeLessThanOrEqual(500 + 2 * 200);
+  });
+});
+
+function asTurn(demand: { memoryMib: number | undefined; diskMib: number | undefined; driverFloor: Driver }): Partial<BatchTurn> {
+  return {
+    driverFloor: demand.driverFloor,
+    demand: {
+      ...(demand.memoryMib === undefined ? {} : { memoryMib: demand.memoryMib }),
+      ...(demand.diskMib === undefined ? {} : { diskMib: demand.diskMib }),
+    },
+  };
+}
