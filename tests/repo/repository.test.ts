@@ -9,7 +9,7 @@ import { checkWords } from '../../tools/lint/check-words.ts';
 import { checkErrorDocument } from '../../tools/lint/error-document.ts';
 import { listExports } from '../../tools/lint/list-exports.ts';
 import { runTool } from '../../tools/lint/run-tool.ts';
-import { workspacePackages } from '../../tools/lint/workspace-packages.ts';
+import { readManifest, workspacePackages } from '../../tools/lint/workspace-packages.ts';
 import { ROOT } from './small-workspace.ts';
 
 describe('the repository', () => {
@@ -27,6 +27,19 @@ describe('the repository', () => {
 
   it('speaks of the product alone', async () => {
     expect(await checkWords(ROOT)).toEqual([]);
+  });
+
+  it('says of every dependency why it is there', () => {
+    const manifests = ['.', ...workspacePackages(ROOT).map(({ folder }) => folder)].map((folder) =>
+      readManifest(join(ROOT, folder, 'package.json')),
+    );
+    const named = manifests.flatMap((one) => Object.keys({ ...one.dependencies, ...one.devDependencies, ...one.optionalDependencies }));
+    const wanted = [...new Set(named.filter((name) => !name.startsWith('@firecrew/')))].sort();
+    const rows = readFileSync(join(ROOT, 'docs', 'dependencies.md'), 'utf8')
+      .split('\n')
+      .filter((line) => line.startsWith('| `'));
+    const said = rows.flatMap((row) => [...(row.split('|')[1] ?? '').matchAll(/`([^`]+)`/g)].map(([, name]) => name ?? ''));
+    expect(said.sort()).toEqual(wanted);
   });
 
   it('exports what is pinned (refresh with: node tools/list-exports.ts --write)', () => {

@@ -57,7 +57,8 @@ export function strings(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : [];
 }
 
-function readManifest(path: string): Manifest {
+/** Reads a package.json. */
+export function readManifest(path: string): Manifest {
   const raw = recordOf(readJson(path));
   const text = (key: string): string => (typeof raw[key] === 'string' ? raw[key] : '');
   return {
