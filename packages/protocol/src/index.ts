@@ -162,8 +162,6 @@ export {
 } from './turn-spec.ts';
 export {
   addressRuleSchema,
-  addressRuleSchema,
-  addressRulesSchema,
   addressRulesSchema,
   allowListSchema,
   artifactIdSchema,
