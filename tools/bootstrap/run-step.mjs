@@ -7,6 +7,9 @@ const STILL_EVERY_MS = 30_000;
 /** Lines of a failed step that are shown. */
 const SHOWN_LINES = 60;
 
+/** Lines that say nothing about a failure: the install runs on the caller's Node, everything after it on ours. */
+const NOISE = /WARN .*Unsupported engine/;
+
 /** An error whose message alone is what the user should read. */
 export class FriendlyError extends Error {
   friendly = true;
@@ -27,7 +30,12 @@ export async function quietStep({ label, command, args, cwd, env, hint }) {
     const { code, signal, output, missing } = await collect(command, args, { cwd, env });
     if (missing) throw new FriendlyError(`cannot find ${command}. ${hint('')}`);
     if (code !== 0) {
-      const shown = output.trimEnd().split('\n').slice(-SHOWN_LINES).join('\n');
+      const shown = output
+        .trimEnd()
+        .split('\n')
+        .filter((line) => !NOISE.test(line))
+        .slice(-SHOWN_LINES)
+        .join('\n');
       throw new FriendlyError(`${label} failed (${signal ?? `exit ${code}`}).\n${shown}\n\n${hint(output)}`);
     }
   } finally {
