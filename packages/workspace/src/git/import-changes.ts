@@ -1,0 +1,121 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { compareManifests, type ManifestEntry, readableName } from '@firecrew/artifact-capture';
+import { CodedError } from '@firecrew/base';
+import { type CommitPlan, isCommitId } from '@firecrew/delivery';
+import { keyPath, textOf } from './git-records.ts';
+import { listTree, type TreeListing } from './list-tree.ts';
+import { expectedListing, modeOf, type NotImported, planTreeChange, type TreeChangePlan } from './plan-tree-change.ts';
+import { GIT_LOCAL_TIMEOUT_MS, GIT_SMALL_OUTPUT_BYTES, runGit } from './run-git.ts';
+import { type OpenEntry, writeBlobs } from './write-blobs.ts';
+
+/** A commit made from a collected tree. */
+export interface ImportedCommit {
+  /** The base itself when nothing differs. */
+  readonly commit: string;
+  readonly tree: string;
+  readonly unchanged: boolean;
+  readonly notImported: readonly NotImported[];
+}
+
+/** What to change in which commit's tree, and what the new commit says. */
+export interface ImportChanges {
+  readonly baseCommit: string;
+  readonly set: readonly ManifestEntry[];
+  readonly removed: readonly Uint8Array[];
+  readonly open: OpenEntry;
+  readonly commit: CommitPlan;
+}
+
+/** The entries to set and the paths to take out that turn the tree of `base` into that of `next`. */
+export function changesBetween(
+  base: Iterable<ManifestEntry>,
+  next: Iterable<ManifestEntry>,
+): { readonly set: ManifestEntry[]; readonly removed: Uint8Array[] } {
+  const difference = compareManifests(base, next);
+  const after = [...difference.changed, ...difference.modeChanged, ...difference.typeChanged].map((change) => change.after);
+  return { set: [...difference.added, ...after], removed: difference.deleted.map((entry) => entry.path) };
+}
+
+const LIMITS = { timeoutMs: GIT_LOCAL_TIMEOUT_MS, maxOutputBytes: GIT_SMALL_OUTPUT_BYTES } as const;
+
+/**
+ * Commits changes on top of `baseCommit` through an index of its own that is thrown away; paths not named stay as they are in the base.
+ * Throws CodedError `content_mismatch`, `tree_not_as_planned`, `base_missing`, and those of `runGit`.
+ */
+export async function importChanges(gitDir: string, input: ImportChanges): Promise<ImportedCommit> {
+  const baseTree = await treeOf(gitDir, input.baseCommit);
+  const base = await listTree(gitDir, baseTree);
+  const plan = planTreeChange(base, input.set, input.removed);
+  const blobs = await writeBlobs(gitDir, plan.set, input.open);
+  const shaOf = (entry: ManifestEntry): string => blobs.get(entry.sha256) ?? '';
+  const tree = await writeTree(gitDir, baseTree, plan, shaOf);
+  compareListings(expectedListing(base, plan, shaOf), await listTree(gitDir, tree));
+  const { notImported } = plan;
+  if (tree === baseTree) return { commit: input.baseCommit, tree, unchanged: true, notImported };
+  return { commit: await writeCommit(gitDir, tree, input.baseCommit, input.commit), tree, unchanged: false, notImported };
+}
+
+/** The tree of a commit. Throws CodedError `base_missing` when it is not here. */
+export async function treeOf(gitDir: string, commit: string): Promise<string> {
+  const missing = (): CodedError => new CodedError('base_missing', `commit ${commit} is not in the repository`, { id: commit });
+  if (!isCommitId(commit)) throw missing();
+  const found = await runGit(['rev-parse', '--verify', '--quiet', '--end-of-options', `${commit}^{tree}`], {
+    gitDir,
+    ...LIMITS,
+    exitCodes: [0, 1, 128],
+  });
+  if (found.exitCode !== 0) throw missing();
+  return textOf(found.stdout).split('\n').at(-1) ?? '';
+}
+
+async function writeTree(gitDir: string, baseTree: string, plan: TreeChangePlan, shaOf: (entry: ManifestEntry) => string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'firecrew-git-'));
+  const indexFile = join(folder, 'index');
+  try {
+    await runGit(['read-tree', '--end-of-options', baseTree], { gitDir, indexFile, ...LIMITS });
+    await runGit(['update-index', '-z', '--index-info'], { gitDir, indexFile, input: indexInfo(baseTree.length, plan, shaOf), ...LIMITS });
+    const { stdout } = await runGit(['write-tree'], { gitDir, indexFile, ...LIMITS });
+    return textOf(stdout);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function* indexInfo(idLength: number, plan: TreeChangePlan, shaOf: (entry: ManifestEntry) => string): AsyncGenerator<Uint8Array> {
+  const none = '0'.repeat(idLength);
+  const end = Buffer.from([0]);
+  // Removals first: git replaces a file by a folder of the same name, and the other way round, without a word.
+  for (const path of plan.remove) yield Buffer.concat([Buffer.from(`0 ${none}\t`), path, end]);
+  for (const entry of plan.set) yield Buffer.concat([Buffer.from(`${modeOf(entry)} ${shaOf(entry)}\t`), entry.path, end]);
+}
+
+function compareListings(expected: ReadonlyMap<string, string>, found: TreeListing): void {
+  const odd: string[] = [];
+  for (const [key, want] of expected) {
+    const entry = found.get(key);
+    if (entry === undefined || `${entry.mode} ${entry.sha}` !== want) odd.push(key);
+  }
+  for (const key of found.keys()) if (!expected.has(key)) odd.push(key);
+  if (odd.length === 0) return;
+  const named = odd.slice(0, 3).map((key) => readableName(keyPath(key)));
+  throw new CodedError('tree_not_as_planned', `git wrote ${odd.length} paths otherwise than planned: ${named.join(', ')}`);
+}
+
+async function writeCommit(gitDir: string, tree: string, parent: string, plan: CommitPlan): Promise<string> {
+  const { stdout } = await runGit(['commit-tree', tree, '-p', parent, '-F', '-'], {
+    gitDir,
+    input: Buffer.from(plan.message),
+    env: {
+      GIT_AUTHOR_NAME: plan.author.name,
+      GIT_AUTHOR_EMAIL: plan.author.email,
+      GIT_AUTHOR_DATE: plan.date,
+      GIT_COMMITTER_NAME: plan.committer.name,
+      GIT_COMMITTER_EMAIL: plan.committer.email,
+      GIT_COMMITTER_DATE: plan.date,
+    },
+    ...LIMITS,
+  });
+  return textOf(stdout);
+}
