@@ -33,8 +33,10 @@ export class FolderChain {
   readonly #root: FolderHandle;
   readonly #open: { readonly name: Uint8Array; readonly folder: FolderHandle }[] = [];
 
+  /** @param root a folder that was just made; the process's mask may have narrowed its mode, so it is set. */
   constructor(root: Buffer) {
     this.#root = openFolder(root);
+    fchmodSync(this.#root.fd, FOLDER_MODE);
   }
 
   /** The folder with these components below the root; missing ones are made. */

@@ -22,6 +22,7 @@ export {
   type PackSkipReason,
   type SkippedPath,
 } from './tree-report.ts';
+export type { ByteStream } from './tree-sink.ts';
 export { type UnpackedTree, type UnpackOptions, unpackTree } from './unpack-tree.ts';
 export type { TreeSelection } from './walk-tree.ts';
 export {

@@ -11,7 +11,7 @@ import {
 } from '@firecrew/artifact-capture';
 import { CodedError, codeOf } from '@firecrew/base';
 import { type ArchiveTrailer, BoundedList, type SkippedPath } from './tree-report.ts';
-import type { TreeSink } from './tree-sink.ts';
+import type { ByteStream, TreeSink } from './tree-sink.ts';
 
 /** Bytes and events handled before the process gets its turn. */
 const TURN_BYTES = 64 * 1024;
@@ -38,7 +38,7 @@ export type ExpectedTrailer = ArchiveTrailer | (() => ArchiveTrailer | Promise<A
  * failed, `unpack_failed` when the disk refused, `archive_trailer_mismatch`.
  */
 export async function readArchive(
-  stream: AsyncIterable<Uint8Array>,
+  stream: ByteStream,
   sink: TreeSink,
   limits: Partial<TreeLimits>,
   expected?: ExpectedTrailer,

@@ -9,6 +9,9 @@ import {
   type TarEvent,
   TarReader,
   type TreeLimits,
+  tarEnd,
+  tarPadding,
+  writeTarHeader,
 } from '@firecrew/artifact-capture';
 import { CodedError } from '@firecrew/base';
 import { readBlobFile } from './blob-file.ts';
@@ -56,7 +59,10 @@ export async function readSnapshotBlob(file: string, destination: string, option
  * @throws CodedError `blob_not_canonical` when the archive inside is not in canonical form, `archive_refused`, `blob_missing`, `blob_corrupt`.
  */
 export async function* readBlobEntries(file: string, options: Omit<ReadBlobOptions, 'snapshotId'> = {}): AsyncGenerator<BlobEntry> {
-  const events = blobEvents(file, options);
+  yield* orderedEntries(file, blobEvents(file, options));
+}
+
+async function* orderedEntries(file: string, events: AsyncGenerator<TarEvent>): AsyncGenerator<BlobEntry> {
   let previous: Pick<ManifestEntry, 'path' | 'kind'> | undefined;
   try {
     for (let next = await events.next(); next.done !== true; next = await events.next()) {
@@ -75,17 +81,34 @@ export async function* readBlobEntries(file: string, options: Omit<ReadBlobOptio
   }
 }
 
-/** The manifest of a blob, every content hashed. @throws CodedError as {@link readBlobEntries}, and `snapshot_mismatch`. */
+/**
+ * The manifest of a blob, every content hashed, and every byte of the archive inside compared with the canonical form.
+ * @throws CodedError as {@link readBlobEntries}, and `snapshot_mismatch`.
+ */
 export async function readManifestOfBlob(
   file: string,
   options: ReadBlobOptions = {},
 ): Promise<{ readonly snapshotId: string; readonly entries: readonly ManifestEntry[] }> {
   const entries: ManifestEntry[] = [];
-  for await (const { path, kind, size, content } of readBlobEntries(file, options)) {
+  const stored = createHash('sha256');
+  const canonical = createHash('sha256');
+  for await (const { path, kind, size, content } of orderedEntries(
+    file,
+    blobEvents(file, options, (chunk) => stored.update(chunk)),
+  )) {
     const hash = createHash('sha256');
-    for await (const piece of content) hash.update(piece);
+    const isFile = kind === 'file' || kind === 'executable';
+    if (isFile) canonical.update(writeTarHeader({ path, kind, size }));
+    for await (const piece of content) {
+      hash.update(piece);
+      canonical.update(isFile ? piece : writeTarHeader({ path, kind, size: 0, target: piece }));
+    }
+    if (isFile) canonical.update(tarPadding(size));
+    if (kind === 'directory') canonical.update(writeTarHeader({ path, kind, size: 0 }));
     entries.push({ path, kind, size, sha256: kind === 'directory' ? '' : hash.digest('hex') });
   }
+  canonical.update(tarEnd());
+  if (stored.digest('hex') !== canonical.digest('hex')) throw notCanonical(file);
   const snapshotId = snapshotIdOf(entries, sha256Hex);
   checkSnapshotId(snapshotId, options.snapshotId);
   return { snapshotId, entries };
@@ -111,10 +134,15 @@ export async function openBlobFile(
   return undefined;
 }
 
-async function* blobEvents(file: string, options: Omit<ReadBlobOptions, 'snapshotId'>): AsyncGenerator<TarEvent> {
+async function* blobEvents(
+  file: string,
+  options: Omit<ReadBlobOptions, 'snapshotId'>,
+  onChunk?: (chunk: Buffer) => void,
+): AsyncGenerator<TarEvent> {
   const reader = new TarReader(options.limits);
   let folders = 0;
   for await (const chunk of readBlobFile(file, options.blobDigest)) {
+    onChunk?.(chunk);
     for (const event of reader.push(chunk)) {
       if (event.kind === 'skipped') throw notCanonical(file);
       if (event.kind === 'entry' && event.entry.type === 'directory') folders += 1;

@@ -1,3 +1,6 @@
+/** Bytes in order: a Node stream, a generator, or an array of chunks. */
+export type ByteStream = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+
 /** Where the accepted entries of an archive go. Calls come strictly in archive order; all are synchronous. */
 export interface TreeSink {
   directory(path: Uint8Array): void;

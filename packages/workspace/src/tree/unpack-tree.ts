@@ -2,6 +2,7 @@ import type { TreeLimits } from '@firecrew/artifact-capture';
 import { CodedError } from '@firecrew/base';
 import { type ExpectedTrailer, type ReadArchive, readArchive, refusal } from './read-archive.ts';
 import { makeStaging, removeStaging, type Staging, swapIn } from './swap-folder.ts';
+import type { ByteStream } from './tree-sink.ts';
 import { TreeWriter } from './tree-writer.ts';
 
 /** What is demanded of an archive before it may take the destination's place. */
@@ -26,11 +27,7 @@ export interface UnpackedTree extends ReadArchive {
  * whole. On any refusal or cut the destination is as it was.
  * @throws CodedError `archive_refused`, `archive_cut`, `unpack_failed`, `archive_trailer_mismatch`, `snapshot_mismatch`, `staging_failed`, `swap_failed`.
  */
-export async function unpackTree(
-  stream: AsyncIterable<Uint8Array>,
-  destination: string,
-  options: UnpackOptions = {},
-): Promise<UnpackedTree> {
+export async function unpackTree(stream: ByteStream, destination: string, options: UnpackOptions = {}): Promise<UnpackedTree> {
   const staging = await makeStaging(destination);
   let leftover: string | undefined;
   let archive: ReadArchive;
@@ -43,7 +40,7 @@ export async function unpackTree(
   return { ...archive, leftover };
 }
 
-async function unpackInto(stream: AsyncIterable<Uint8Array>, staging: Staging, options: UnpackOptions): Promise<ReadArchive> {
+async function unpackInto(stream: ByteStream, staging: Staging, options: UnpackOptions): Promise<ReadArchive> {
   let writer: TreeWriter | undefined;
   try {
     writer = new TreeWriter(staging.tree);

@@ -12,6 +12,7 @@ import { ContentSpool } from './content-spool.ts';
 import { PACK_CHUNK_BYTES, type PackOptions, packChunks } from './pack-tree.ts';
 import { type ExpectedTrailer, type ReadArchive, readArchive, refusal, sha256Hex } from './read-archive.ts';
 import { PackLog, type PackReport } from './tree-report.ts';
+import type { ByteStream } from './tree-sink.ts';
 
 /** A snapshot in a blob file. */
 export interface SnapshotBlob extends StoredBlob {
@@ -56,11 +57,7 @@ export async function snapshotDirectory(root: string, file: string, options: Pac
  * it is refused. The archive may come in any order.
  * @throws CodedError `archive_refused`, `archive_cut`, `unpack_failed`, `archive_trailer_mismatch`.
  */
-export async function canonicaliseArchive(
-  stream: AsyncIterable<Uint8Array>,
-  file: string,
-  options: CanonicaliseOptions = {},
-): Promise<ArchiveSnapshot> {
+export async function canonicaliseArchive(stream: ByteStream, file: string, options: CanonicaliseOptions = {}): Promise<ArchiveSnapshot> {
   const spool = new ContentSpool(file);
   try {
     const archive = await readArchive(stream, spool, options.limits ?? {}, options.trailer);
@@ -76,7 +73,7 @@ export async function canonicaliseArchive(
 }
 
 /** {@link snapshotDirectory} for a folder's path, {@link canonicaliseArchive} for a stream. */
-export async function writeSnapshotBlob(source: string | AsyncIterable<Uint8Array>, file: string): Promise<SnapshotBlob> {
+export async function writeSnapshotBlob(source: string | ByteStream, file: string): Promise<SnapshotBlob> {
   return typeof source === 'string' ? snapshotDirectory(source, file) : canonicaliseArchive(source, file);
 }
 
