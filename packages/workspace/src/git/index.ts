@@ -40,4 +40,5 @@ export {
   type GitResult,
   runGit,
 } from './run-git.ts';
+export { type IgnoreFileOfCommit, readIgnoreFiles, snapshotCommit } from './snapshot-commit.ts';
 export type { OpenEntry } from './write-blobs.ts';
