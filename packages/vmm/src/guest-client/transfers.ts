@@ -1,0 +1,134 @@
+import { createHash } from 'node:crypto';
+import { type Readable, Transform, type TransformCallback } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { CodedError } from '@firecrew/base';
+import { type LinkSession, type LinkStream, MAX_HEAD_BYTES } from '@firecrew/link';
+import { type HostRequest, putEndSchema, type Trailer, trailerReplySchema } from '@firecrew/protocol';
+import type { OutgoingTree, TreeExclusion } from '../port/driver.ts';
+import { NO_EXCLUSION, trimExclusion } from '../tree-transfer/select-tree.ts';
+import { CALL_TIMEOUT_MS, TRANSFER_IDLE_MS, withDeadline } from './deadlines.ts';
+import { badReply, expectAccepted, GuestRefusal, readBody } from './read-body.ts';
+
+/** How a tree is put. */
+export interface PutOptions {
+  /** Files become 0444 or 0555, folders 0555; default false. */
+  readonly readOnly?: boolean;
+  /** Content bytes the guest accepts; default {@link DEFAULT_PUT_BYTES}. */
+  readonly maxBytes?: number;
+  /** Time without progress after which the transfer is given up, in `ms`. */
+  readonly idleMs?: number;
+}
+
+/** Content bytes of a put where the caller sets no limit. */
+export const DEFAULT_PUT_BYTES = 16 * 1024 ** 3;
+
+/** Sends a tar to the guest, where it takes the place of `path` as a whole. Throws `guest_refused`, `transfer_stalled` or a link error. */
+export async function putTree(
+  session: LinkSession,
+  path: string,
+  tar: Readable,
+  options: PutOptions = {},
+): Promise<{ readonly entries: number; readonly bytes: number }> {
+  const maxBytes = options.maxBytes ?? DEFAULT_PUT_BYTES;
+  const stream = session.open({ t: 'put', path, readOnly: options.readOnly ?? false, maxBytes } satisfies HostRequest);
+  const idleMs = options.idleMs ?? TRANSFER_IDLE_MS;
+  try {
+    await withDeadline(stream, 'put', CALL_TIMEOUT_MS, () => expectAccepted(stream, 'put'));
+  } catch (error) {
+    tar.destroy();
+    throw error;
+  }
+  const watch = idleWatch(stream, 'put', idleMs);
+  try {
+    const [, end] = await Promise.all([pipeline(tar, watch.through, stream, { end: true }), readBody(stream, 'put', putEndSchema)]);
+    if (!end.ok) throw new GuestRefusal('put', end);
+    return { entries: end.entries, bytes: end.bytes };
+  } catch (error) {
+    stream.destroy();
+    throw watch.late() ?? error;
+  } finally {
+    watch.stop();
+  }
+}
+
+/**
+ * Reads a tree of the guest. The stream fails with the link's error when it is cut; only the trailer proves that all came, so ask
+ * for it after the end. `id` names the transfer in this VM. Bytes and digest are compared with what arrived.
+ */
+export async function getTree(
+  session: LinkSession,
+  id: string,
+  path: string,
+  exclude: TreeExclusion = NO_EXCLUSION,
+  options: { readonly idleMs?: number } = {},
+): Promise<OutgoingTree> {
+  const stream = session.open({ t: 'get', id, path, exclude: fitExclusion(exclude, path) } satisfies HostRequest);
+  stream.end();
+  await withDeadline(stream, 'get', CALL_TIMEOUT_MS, () => expectAccepted(stream, 'get'));
+  const hash = createHash('sha256');
+  let bytes = 0;
+  const watch = idleWatch(stream, 'get', options.idleMs ?? TRANSFER_IDLE_MS, (part) => {
+    hash.update(part);
+    bytes += part.length;
+  });
+  const done = pipeline(stream, watch.through).finally(watch.stop);
+  done.catch(() => undefined);
+  const trailer = async (): Promise<Trailer> => {
+    await done.catch((error: unknown) => {
+      throw watch.late() ?? error;
+    });
+    const said = await readTrailer(session, id);
+    if (said.bytes === bytes && said.sha256 === hash.copy().digest('hex')) return said;
+    throw new CodedError('transfer_cut', `${bytes} bytes of ${path} arrived; the guest sent ${said.bytes}, or others.`, {
+      id: path,
+      action: 'Collect the tree again.',
+    });
+  };
+  return { stream: watch.through, trailer };
+}
+
+async function readTrailer(session: LinkSession, id: string): Promise<Trailer> {
+  const stream = session.open({ t: 'trailer', id } satisfies HostRequest);
+  stream.end();
+  return withDeadline(stream, 'trailer', CALL_TIMEOUT_MS, async () => {
+    await expectAccepted(stream, 'trailer');
+    const reply = await readBody(stream, 'trailer', trailerReplySchema);
+    if (!reply.ok) throw new GuestRefusal('trailer', reply);
+    return reply;
+  });
+}
+
+/** An exclusion that fits in a head. Leaving less out is always right, so rules are given up before tracked folders. */
+function fitExclusion(exclude: TreeExclusion, path: string): TreeExclusion {
+  const trimmed = trimExclusion(exclude);
+  const room = MAX_HEAD_BYTES - Buffer.byteLength(JSON.stringify(path)) - 1024;
+  const fits = (one: TreeExclusion): boolean => Buffer.byteLength(JSON.stringify(one)) <= room;
+  return [trimmed, { ...trimmed, ignore: [] }].find(fits) ?? NO_EXCLUSION;
+}
+
+interface IdleWatch {
+  readonly through: Transform;
+  readonly late: () => CodedError | undefined;
+  readonly stop: () => void;
+}
+
+function idleWatch(stream: LinkStream, request: string, idleMs: number, onPart?: (part: Buffer) => void): IdleWatch {
+  let late: CodedError | undefined;
+  const onIdle = (): void => {
+    late = new CodedError('transfer_stalled', `The transfer "${request}" made no progress for ${idleMs} ms.`, { id: request });
+    stream.reset('stalled');
+  };
+  const timer = setTimeout(onIdle, idleMs);
+  const through = new Transform({
+    transform(part: unknown, _encoding: BufferEncoding, done: TransformCallback): void {
+      timer.refresh();
+      if (!Buffer.isBuffer(part)) {
+        done(badReply(request, 'no bytes'));
+        return;
+      }
+      onPart?.(part);
+      done(null, part);
+    },
+  });
+  return { through, late: () => late, stop: () => clearTimeout(timer) };
+}
