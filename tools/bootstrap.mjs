@@ -1,7 +1,7 @@
 // Makes a fresh clone ready (pinned package manager, dependencies, build) and runs one target on the pinned Node.
 // Runs on the caller's Node (20.19 or newer), before anything is installed: Node's own modules only.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withBuildLock } from './bootstrap/build-lock.mjs';
@@ -10,6 +10,8 @@ import { FriendlyError, quietStep, runTarget, say } from './bootstrap/run-step.m
 import { installStamp, isStamped, keepStamp, outputStamp, sourceStamp } from './bootstrap/stamps.mjs';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+/** The command of this checkout, as seen from `node_modules/.bin`. */
+const COMMAND = '../../bin/firecrew';
 
 /** What each target runs on the pinned Node, from the repository's root; the first file that exists. */
 const TARGETS = {
@@ -44,6 +46,7 @@ export async function main(argv) {
 
 async function prepare({ runsUnbuilt = false }) {
   await install();
+  linkCommand();
   const nodeBinary = findNode();
   await build(nodeBinary).catch((error) => {
     if (!runsUnbuilt) throw error;
@@ -68,16 +71,16 @@ async function install() {
         ? `A package.json changed without the lock file; run: npx --yes ${packageManager} install --no-frozen-lockfile`
         : 'Firecrew needs npm (it comes with Node) and a registry that npm can reach; check `npm ping`, then run this again.',
   });
-  linkCommand();
   keepStamp(ROOT, 'install', stamp);
 }
 
 /** Lets `npx firecrew` find the command of this checkout without asking a registry. */
 function linkCommand() {
   const link = join(ROOT, 'node_modules', '.bin', 'firecrew');
+  if (lstatSync(link, { throwIfNoEntry: false })?.isSymbolicLink() && readlinkSync(link) === COMMAND) return;
   mkdirSync(dirname(link), { recursive: true });
   rmSync(link, { force: true });
-  symlinkSync('../../bin/firecrew', link);
+  symlinkSync(COMMAND, link);
 }
 
 /** The pinned Node, or the system's where there is none for this platform or it does not start here (another C library). */

@@ -92,6 +92,34 @@ describe('the example of a README', () => {
     expect(headings).toEqual(expect.arrayContaining(['purpose', 'owns', 'does not own']));
   });
 
+  it('type-checks as it is, as do all others', async () => {
+    const written = packages.flatMap(({ folder: packageFolder, manifest }) => {
+      const code = exampleOf(readFileSync(join(ROOT, packageFolder, 'README.md'), 'utf8'));
+      if (code === undefined) return [];
+      const own = join(folder, manifest.name.slice('@firecrew/'.length));
+      mkdirSync(join(own, 'node_modules', '@firecrew'), { recursive: true });
+      symlinkSync(join(ROOT, packageFolder), join(own, 'node_modules', manifest.name));
+      for (const name of Object.keys(manifest.dependencies)) {
+        mkdirSync(dirname(join(own, 'node_modules', name)), { recursive: true });
+        symlinkSync(join(ROOT, packageFolder, 'node_modules', name), join(own, 'node_modules', name));
+      }
+      writeFileSync(join(own, 'package.json'), '{ "type": "module" }\n');
+      writeFileSync(join(own, 'example.ts'), code);
+      return [join(own, 'example.ts')];
+    });
+    const options = {
+      composite: false,
+      noEmit: true,
+      declaration: false,
+      declarationMap: false,
+      typeRoots: [join(ROOT, 'node_modules/@types')],
+    };
+    const config = { extends: join(ROOT, 'tsconfig.base.json'), compilerOptions: options, files: written };
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
+    const { status, output } = await runTool(join(ROOT, 'node_modules/.bin/tsc'), ['-p', folder], folder);
+    expect(status, output).toBe(0);
+  });
+
   it('fails where the code does', async () => {
     const { status } = await runExample('packages/base', "import { noSuchThing } from '@firecrew/base';\nnoSuchThing();\n");
     expect(status).not.toBe(0);
