@@ -5,17 +5,29 @@ import { connect } from 'node:net';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { isRunning, processesIn, sendSignal } from '../../src/postgres/inspect-process.ts';
 import type { PostgresConnection } from '../../src/postgres/start-postgres.ts';
 import { waitUntil } from '../../src/postgres/wait-until.ts';
 import { TemporaryHome } from './temporary-home.ts';
 
+let made: TemporaryHome;
 let home: TemporaryHome;
+beforeAll(async () => {
+  made = new TemporaryHome();
+  await (await made.start()).stop();
+});
+afterAll(() => made.remove());
 beforeEach(() => {
-  home = new TemporaryHome();
+  home = TemporaryHome.copyOf(made);
 });
 afterEach(() => home.remove());
+
+/** A test about the making of a data directory. */
+async function withoutData(): Promise<void> {
+  await home.remove();
+  home = new TemporaryHome(made.options().supportDir);
+}
 
 async function query(connection: PostgresConnection, text: string): Promise<unknown[]> {
   const client = new pg.Client(connection);
@@ -31,6 +43,8 @@ const asRoot = process.getuid?.() === 0;
 
 describe('a first start', () => {
   it('makes the data directory, answers over its socket and leaves nothing running after stop', async () => {
+    await home.remove();
+    home = new TemporaryHome();
     const server = await home.start();
     expect(await query(server.connection, 'select 1 as one')).toEqual([{ one: 1 }]);
     expect(server.connection).toMatchObject({ port: 5432, user: 'firecrew', database: 'firecrew' });
@@ -51,6 +65,7 @@ describe('a first start', () => {
   });
 
   it('keeps the password beside the data for its own account only, and refuses a wrong one', async () => {
+    await withoutData();
     const server = await home.start();
     expect(statSync(`${home.dataDir}.password`).mode & 0o777).toBe(0o600);
     expect(readFileSync(`${home.dataDir}.password`, 'utf8').trim()).toBe(server.connection.password);
@@ -83,7 +98,7 @@ describe('a first start', () => {
     }
   });
 
-  it.runIf(asRoot)('never runs as root', async () => {
+  it('never runs as root', async () => {
     const server = await home.start();
     expect(statSync(`/proc/${server.pid}`).uid).not.toBe(0);
     expect(statSync(home.dataDir).uid).toBe(statSync(`/proc/${server.pid}`).uid);
@@ -92,6 +107,7 @@ describe('a first start', () => {
 
 describe('a start after an interrupted one', () => {
   it('removes a half-made data directory and begins anew', async () => {
+    await withoutData();
     mkdirSync(`${home.dataDir}.init-12345/base`, { recursive: true });
     writeFileSync(`${home.dataDir}.init-12345/PG_VERSION`, '18\n');
     writeFileSync(`${home.dataDir}.init-12345.password`, 'x');
@@ -137,25 +153,40 @@ describe('a start after an interrupted one', () => {
 });
 
 describe('the pid file', () => {
-  it.each([
-    ['of a process that is gone', () => 2 ** 22 - 1],
-    ['of a running process that works elsewhere', () => process.pid],
-  ])('%s is stale', async (_name, pid) => {
-    await (await home.start()).stop();
-    writeFileSync(join(home.dataDir, 'postmaster.pid'), `${pid()}\n${home.dataDir}\n1700000000\n5432\n/nowhere\n\n  1  1\nready   \n`);
+  const write = (pid: number): void =>
+    writeFileSync(join(home.dataDir, 'postmaster.pid'), `${pid}\n${home.dataDir}\n1700000000\n5432\n/nowhere\n\n  1  1\nready   \n`);
+
+  it.each([2 ** 22 - 1, 0, Number.NaN, 1])('that names %d, no process of this data directory, is stale', async (pid) => {
+    write(pid);
     const server = await home.start();
     expect(await query(server.connection, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
 
+  it('of a running process of the same account that works elsewhere is stale, and that process lives on', async () => {
+    // The server takes a pid file for its own only when the process belongs to its account.
+    const other = spawn('/bin/sleep', ['600'], { ...home.account(), cwd: '/', stdio: 'ignore' });
+    try {
+      write(other.pid ?? 0);
+      const server = await home.start();
+      expect(await query(server.connection, 'select 1 as one')).toEqual([{ one: 1 }]);
+      expect(other.exitCode ?? other.signalCode).toBe(null);
+    } finally {
+      other.kill('SIGKILL');
+    }
+  });
+
   it('of a zombie is stale', async () => {
-    await (await home.start()).stop();
     // The shell starts a child and becomes a program that never waits for it.
-    const parent = spawn('/bin/sh', ['-c', 'true & echo $!; exec sleep 600'], { stdio: ['ignore', 'pipe', 'ignore'] });
+    const parent = spawn('/bin/sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 600'], {
+      ...home.account(),
+      cwd: '/',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
     try {
       const [line] = await once(parent.stdout, 'data');
       const zombie = Number(String(line).trim());
       expect(await waitUntil(() => readFileSync(`/proc/${zombie}/stat`, 'latin1').includes(') Z '), 10_000)).toBe(true);
-      writeFileSync(join(home.dataDir, 'postmaster.pid'), `${zombie}\n`);
+      write(zombie);
       const server = await home.start();
       expect(await query(server.connection, 'select 1 as one')).toEqual([{ one: 1 }]);
     } finally {
@@ -189,13 +220,13 @@ describe('two supervisors', () => {
 
 describe('a start is refused', () => {
   it('for a data directory of another major version', async () => {
-    await (await home.start()).stop();
     writeFileSync(join(home.dataDir, 'PG_VERSION'), '17\n');
     await expect(home.start()).rejects.toMatchObject({ code: 'database_version_mismatch', message: expect.stringContaining('17') });
     expect(statSync(join(home.dataDir, 'base')).isDirectory()).toBe(true);
   });
 
   it('for a folder that holds something else', async () => {
+    await withoutData();
     mkdirSync(home.dataDir);
     writeFileSync(join(home.dataDir, 'thesis.txt'), 'x');
     await expect(home.start()).rejects.toMatchObject({ code: 'database_folder_unknown' });
@@ -203,7 +234,6 @@ describe('a start is refused', () => {
   });
 
   it('when the password is gone', async () => {
-    await (await home.start()).stop();
     rmSync(`${home.dataDir}.password`);
     await expect(home.start()).rejects.toMatchObject({ code: 'database_password_missing' });
   });

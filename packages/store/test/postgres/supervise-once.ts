@@ -4,5 +4,11 @@ import { startPostgres } from '../../src/postgres/start-postgres.ts';
 const options: unknown = JSON.parse(process.argv[2] ?? '');
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 if (typeof options !== 'object' || options === null || !('dataDir' in options) || !('runDir' in options)) throw new Error('no options');
-const server = await startPostgres({ dataDir: text(options.dataDir), runDir: text(options.runDir), settings: { fsync: 'off' } });
+const supportDir = 'supportDir' in options ? { supportDir: text(options.supportDir) } : {};
+const server = await startPostgres({
+  dataDir: text(options.dataDir),
+  runDir: text(options.runDir),
+  settings: { fsync: 'off' },
+  ...supportDir,
+});
 process.stdout.write(`${JSON.stringify({ pid: server.pid, connection: server.connection })}\n`);
