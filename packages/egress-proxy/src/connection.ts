@@ -191,8 +191,9 @@ export class Connection {
     if (stream.destroyed || this.answered) return;
     const flushed = new Promise<void>((resolve) => stream.end(formatRefusal(stop), () => resolve()));
     // Closing with unread bytes can destroy the answer on its way, so the guest may finish first, within bounds.
-    const finished = this.abort.signal.aborted ? flushed : Promise.all([flushed, this.source.discard(limits.lingerBytes)]);
-    await raceDeadline<unknown>(finished, limits.lingerMs, new AbortController().signal);
+    const { signal } = this.abort;
+    if (signal.aborted) await raceDeadline(flushed, limits.lingerMs, new AbortController().signal);
+    else await raceDeadline(Promise.all([flushed, this.source.discard(limits.lingerBytes)]), limits.lingerMs, signal);
   }
 
   private cancelled(target?: AllowedTarget): Refusal {
