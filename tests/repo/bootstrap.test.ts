@@ -8,6 +8,7 @@ import { transform } from 'esbuild';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { withBuildLock } from '../../tools/bootstrap/build-lock.mjs';
 import { callerPath, installEnvironment, targetEnvironment, withoutLifecycle } from '../../tools/bootstrap/environment.mjs';
+import { quietStep, runTarget } from '../../tools/bootstrap/run-step.mjs';
 import { installStamp, isStamped, keepStamp, outputStamp, sourceStamp } from '../../tools/bootstrap/stamps.mjs';
 import { runTool } from '../../tools/lint/run-tool.ts';
 import { ROOT } from './small-workspace.ts';
@@ -214,5 +215,47 @@ describe('the lock of a build', () => {
         () => {},
       ),
     ).toBe('in');
+  });
+});
+
+describe('a step that ends badly', () => {
+  const step = (script: string): Promise<void> =>
+    quietStep({
+      label: 'trying',
+      command: process.execPath,
+      args: ['-e', script],
+      cwd: folder,
+      env: process.env,
+      hint: (output: string) => `Hint about ${output.includes('odd') ? 'odd' : 'even'}.`,
+    });
+
+  it('shows the end of its output and what to do', async () => {
+    const script =
+      "console.log('first'); console.error('the odd reason'); console.error('x WARN Unsupported engine: y'); process.exitCode = 3";
+    await expect(step(script)).rejects.toThrow(/^trying failed \(exit 3\)\.\nfirst\nthe odd reason\n\nHint about odd\.$/);
+  });
+
+  it('says that it was interrupted, with the exit status of the signal', async () => {
+    await expect(step("process.kill(process.pid, 'SIGTERM'); setInterval(() => {}, 1000)")).rejects.toMatchObject({
+      message: 'trying was ended by SIGTERM; run it again to go on.',
+      exitCode: 143,
+    });
+  });
+
+  it('says what cannot be found', async () => {
+    const missing = { label: 'trying', command: 'no-such-command', args: [], cwd: folder, env: process.env, hint: () => 'Install it.' };
+    await expect(quietStep(missing)).rejects.toThrow(/^cannot find no-such-command\. Install it\.$/);
+  });
+});
+
+describe('a target', () => {
+  const run = (script: string): Promise<unknown> => runTarget(process.execPath, ['-e', script], { cwd: folder, env: process.env });
+
+  it.each([
+    ['process.exitCode = 7', 7],
+    ['', 0],
+    ["process.kill(process.pid, 'SIGKILL'); setInterval(() => {}, 1000)", 137],
+  ])('%j ends with %i', async (script, code) => {
+    expect(await run(script)).toBe(code);
   });
 });

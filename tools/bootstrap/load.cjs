@@ -8,6 +8,6 @@ import('../bootstrap.mjs')
     },
     (error) => {
       console.error(`firecrew: ${error?.friendly === true ? error.message : (error?.stack ?? String(error))}`);
-      process.exitCode = 1;
+      process.exitCode = error?.exitCode ?? 1;
     },
   );

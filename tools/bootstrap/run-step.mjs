@@ -8,11 +8,17 @@ const STILL_EVERY_MS = 30_000;
 const SHOWN_LINES = 60;
 
 /** Lines that say nothing about a failure: the install runs on the caller's Node, everything after it on ours. */
-const NOISE = /WARN .*Unsupported engine/;
+const NOISE = /WARN.*Unsupported engine/;
 
 /** An error whose message alone is what the user should read. */
 export class FriendlyError extends Error {
   friendly = true;
+
+  /** `exitCode` is what the process ends with. */
+  constructor(message, exitCode = 1) {
+    super(message);
+    this.exitCode = exitCode;
+  }
 }
 
 /** Progress, on stderr, so that the target's own output stays clean. */
@@ -29,6 +35,8 @@ export async function quietStep({ label, command, args, cwd, env, hint }) {
   try {
     const { code, signal, output, missing } = await collect(command, args, { cwd, env });
     if (missing) throw new FriendlyError(`cannot find ${command}. ${hint('')}`);
+    if (signal !== null)
+      throw new FriendlyError(`${label} was ended by ${signal}; run it again to go on.`, 128 + (constants.signals[signal] ?? 0));
     if (code !== 0) {
       const shown = output
         .trimEnd()
@@ -36,7 +44,7 @@ export async function quietStep({ label, command, args, cwd, env, hint }) {
         .filter((line) => !NOISE.test(line))
         .slice(-SHOWN_LINES)
         .join('\n');
-      throw new FriendlyError(`${label} failed (${signal ?? `exit ${code}`}).\n${shown}\n\n${hint(output)}`);
+      throw new FriendlyError(`${label} failed (exit ${code}).\n${shown}\n\n${hint(output)}`);
     }
   } finally {
     clearInterval(still);
