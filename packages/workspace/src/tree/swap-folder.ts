@@ -1,4 +1,4 @@
-import { lstat, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, rename } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { CodedError, codeOf } from '@firecrew/base';
 import { FOLDER_MODE } from './folder-handles.ts';
@@ -58,16 +58,6 @@ export async function swapIn(staging: Staging, carryOver: readonly string[]): Pr
       action: 'The old tree is untouched. Check that the folder is no mount point and its parent is writable.',
       cause: error,
     });
-  }
-}
-
-/** Removes a staging folder and what is in it, never through a link. Returns its path when it could not be removed. */
-export async function removeStaging(staging: Staging): Promise<string | undefined> {
-  try {
-    await rm(staging.folder, { recursive: true, force: true });
-    return undefined;
-  } catch {
-    return staging.folder;
   }
 }
 

@@ -1,7 +1,8 @@
 import type { TreeLimits } from '@firecrew/artifact-capture';
 import { CodedError } from '@firecrew/base';
 import { type ExpectedTrailer, type ReadArchive, readArchive, refusal } from './read-archive.ts';
-import { makeStaging, removeStaging, type Staging, swapIn } from './swap-folder.ts';
+import { removeTree } from './remove-tree.ts';
+import { makeStaging, type Staging, swapIn } from './swap-folder.ts';
 import type { ByteStream } from './tree-sink.ts';
 import { TreeWriter } from './tree-writer.ts';
 
@@ -24,7 +25,7 @@ export interface UnpackedTree extends ReadArchive {
 
 /**
  * Unpacks an untrusted tar stream into a fresh folder beside `destination` and, when all of it is good, swaps it in as a
- * whole. On any refusal or cut the destination is as it was.
+ * whole. On any refusal or cut the destination is as it was. A stream that stalls is the caller's to destroy.
  * @throws CodedError `archive_refused`, `archive_cut`, `unpack_failed`, `archive_trailer_mismatch`, `snapshot_mismatch`, `staging_failed`, `swap_failed`.
  */
 export async function unpackTree(stream: ByteStream, destination: string, options: UnpackOptions = {}): Promise<UnpackedTree> {
@@ -35,7 +36,7 @@ export async function unpackTree(stream: ByteStream, destination: string, option
     archive = await unpackInto(stream, staging, options);
     await swapIn(staging, options.carryOver ?? []);
   } finally {
-    leftover = await removeStaging(staging);
+    leftover = await removeTree(staging.folder);
   }
   return { ...archive, leftover };
 }
