@@ -14,3 +14,4 @@ export {
   type TurnId,
   type WorkspaceId,
 } from './ids.ts';
+export { identifyProcess, isAlive, type ProcessIdentity, readBootId, signalProcess } from './process-identity.ts';

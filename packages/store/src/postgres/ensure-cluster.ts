@@ -51,7 +51,9 @@ export function passwordFile(dataDir: string): string {
 async function removeLeftovers(dataDir: string): Promise<void> {
   const prefix = `${basename(dataDir)}.init-`;
   for (const name of await readdir(dirname(dataDir))) {
-    if (name.startsWith(prefix)) await rm(join(dirname(dataDir), name), { recursive: true, force: true });
+    if (!name.startsWith(prefix)) continue;
+    // The initdb of a supervisor that was killed may still be writing there; it fails once its files are gone.
+    await rm(join(dirname(dataDir), name), { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 }
 

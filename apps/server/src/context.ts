@@ -1,0 +1,28 @@
+import type { BlobStore, Database, PostgresMissionStore } from '@firecrew/store';
+import type { Logger } from 'pino';
+import type { ServerConfig } from './config.ts';
+import type { DeliveryDesk } from './delivery/deliver-phase.ts';
+import type { RepositoryCache } from './delivery/repository-cache.ts';
+import type { AttemptTokens } from './http/auth.ts';
+import type { ChangeFeed } from './http/change-feed.ts';
+import type { NodeRegistry } from './nodes/node-registry.ts';
+
+/** What the parts of a running server share. */
+export interface ServerContext {
+  readonly config: ServerConfig;
+  readonly log: Logger;
+  readonly db: Database;
+  readonly store: PostgresMissionStore;
+  readonly blobs: BlobStore;
+  readonly tokens: AttemptTokens;
+  readonly nodes: NodeRegistry;
+  readonly feed: ChangeFeed;
+  readonly repositories: RepositoryCache;
+  readonly deliveries: DeliveryDesk;
+  readonly epoch: number;
+  readonly version: string;
+  /** Monotonic time in `ms`. */
+  readonly clock: () => number;
+  /** Asks for a mission to be driven soon. */
+  readonly wake: (missionId: string) => Promise<void>;
+}

@@ -1,0 +1,217 @@
+import { parseNameStatus } from '@firecrew/artifact-capture';
+import { CodedError, messageOf } from '@firecrew/base';
+import { type CheckState, findProtectedPaths, nameBranch, planCommit } from '@firecrew/delivery';
+import type { MissionAction, Phase } from '@firecrew/mission';
+import type { Delivery } from '@firecrew/protocol';
+import { tables } from '@firecrew/store';
+import { type CommitDiff, readManifestOfBlob } from '@firecrew/workspace';
+import type { ServerContext } from '../context.ts';
+import { missionRow, phaseInput, samePhase, workspaceIdOf } from '../driver/mission-facts.ts';
+import { type NewArtifact, storeArtifacts } from './artifacts.ts';
+import { attemptRow, buildRecord } from './build-record.ts';
+import { pushDelivery } from './push-delivery.ts';
+
+/** Failed deliveries in a row after which the phase is told that its result could not be made into a commit. */
+export const MAX_DELIVERY_TRIES = 5;
+
+type Deliver = Extract<MissionAction, { type: 'deliver' }>;
+
+/** Deliveries under way in this process, and how often each has failed. */
+export class DeliveryDesk {
+  readonly #running = new Map<string, Promise<void>>();
+  readonly #failures = new Map<string, number>();
+
+  /** Starts the delivery of a phase unless it is under way here. Repeating one is harmless: commits are deterministic and the remote is compared first. */
+  start(context: ServerContext, missionId: string, action: Deliver): void {
+    const key = `${action.phaseId}.${action.turnId}.${action.attempt}`;
+    if (this.#running.has(key)) return;
+    const work = deliver(context, missionId, action)
+      .then(() => void this.#failures.delete(key))
+      .catch((error: unknown) => this.#onFailure(context, missionId, action, key, error))
+      .finally(() => this.#running.delete(key));
+    this.#running.set(key, work);
+  }
+
+  async idle(): Promise<void> {
+    await Promise.allSettled([...this.#running.values()]);
+  }
+
+  async #onFailure(context: ServerContext, missionId: string, action: Deliver, key: string, error: unknown): Promise<void> {
+    const failures = (this.#failures.get(key) ?? 0) + 1;
+    this.#failures.set(key, failures);
+    context.log.error({ err: error, mission: missionId, phase: action.phaseId, failures }, 'delivery failed');
+    const final = failures >= MAX_DELIVERY_TRIES || error instanceof CodedError;
+    if (!final) return;
+    this.#failures.delete(key);
+    const detail = `the result could not be delivered: ${messageOf(error).slice(0, 1000)}`;
+    await context.store
+      .apply(missionId, { type: 'delivery_recorded', phaseId: action.phaseId, ok: false, detail })
+      .catch((cause: unknown) => {
+        context.log.error({ err: cause, mission: missionId }, 'a failed delivery could not be recorded');
+      });
+  }
+}
+
+interface Made {
+  readonly branch: string;
+  readonly commit: string | null;
+  readonly baseCommit: string | null;
+  readonly diff: CommitDiff | null;
+  readonly protectedPaths: readonly string[];
+}
+
+async function deliver(context: ServerContext, missionId: string, action: Deliver): Promise<void> {
+  const row = await missionRow(context, missionId);
+  const mission = await context.store.load(missionId);
+  const phase = mission?.phases.find((item) => item.id === action.phaseId);
+  if (mission === undefined || phase === undefined || row.base === null)
+    throw new CodedError('base_missing', `mission ${missionId} has no base`, { id: missionId });
+  const input = await phaseInput(context, mission, row.base, phase);
+  const made = await makeCommit(context, missionId, action, phase, input);
+  const attempt = await attemptRow(context, action.turnId, action.attempt);
+  const approved = await approvedBy(context, missionId, phase);
+  const pushed = await pushDelivery(context, row, made, { approved, verified: action.verified });
+  const delivery = describe(phase, action, made, pushed, attempt.result?.checkInputsChanged ?? []);
+  const record = await buildRecord(context, row, phase, action, delivery);
+  const artifacts: NewArtifact[] = [
+    ...diffArtifacts(made.diff),
+    {
+      name: 'record.json',
+      kind: 'record',
+      mime: 'application/json',
+      bytes: Buffer.from(`${JSON.stringify(record, null, 2)}\n`),
+      truncated: false,
+    },
+  ];
+  const stored = await storeArtifacts(
+    context,
+    workspaceIdOf(row.workspaceId),
+    { missionId, phaseId: phase.id, turnId: action.turnId, attempt: action.attempt },
+    artifacts,
+  );
+  await context.store.apply(missionId, { type: 'delivery_recorded', phaseId: phase.id, ok: true, detail: '' }, async (tx) => {
+    await tx.update(tables.phases).set({ delivery }).where(samePhase(missionId, phase.id));
+    for (const artifact of stored) await tx.insert(tables.artifacts).values(artifact).onConflictDoNothing();
+    await context.store.tellIn(tx, missionId, [{ kind: 'delivery', delivery }]);
+  });
+}
+
+async function makeCommit(
+  context: ServerContext,
+  missionId: string,
+  action: Deliver,
+  phase: Phase,
+  input: Awaited<ReturnType<typeof phaseInput>>,
+): Promise<Made> {
+  const row = await missionRow(context, missionId);
+  const attempt = await attemptRow(context, action.turnId, action.attempt);
+  const branch = nameBranch({ title: row.title, missionId, verified: action.verified });
+  if (attempt.tree === null)
+    throw new CodedError('tree_missing', `attempt ${action.turnId}.${action.attempt} left no tree`, { id: action.turnId });
+  if (input.commit === null || attempt.tree.snapshotId === input.tree.snapshotId)
+    return { branch, commit: null, baseCommit: input.commit, diff: null, protectedPaths: [] };
+  const base = input.commit;
+  const tree = attempt.tree;
+  const repository = await context.repositories.open(missionId);
+  const commit = await context.repositories.withScratch(async (scratch) => {
+    const workspaceId = workspaceIdOf(row.workspaceId);
+    const blobFile = await context.repositories.blobToFile(workspaceId, tree.blobDigest, scratch('collected.blob'));
+    const baseFile = await context.repositories.blobToFile(workspaceId, input.tree.blobDigest, scratch('base.blob'));
+    const collected = await readManifestOfBlob(blobFile, { blobDigest: tree.blobDigest, snapshotId: tree.snapshotId });
+    const before = await readManifestOfBlob(baseFile, { blobDigest: input.tree.blobDigest, snapshotId: input.tree.snapshotId });
+    return await repository.importSnapshot({
+      baseCommit: base,
+      baseManifest: before.entries,
+      manifest: collected.entries,
+      content: { blobFile },
+      commit: planCommit({
+        title: row.title,
+        missionId,
+        phaseId: phase.id,
+        attempt: action.attempt,
+        snapshotId: tree.snapshotId,
+        check: checkState(action.verified, attempt.result?.verification),
+        atSeconds: Math.floor((attempt.endedAt ?? row.createdAt).getTime() / 1000),
+      }),
+    });
+  });
+  const diff = await repository.diff(base, commit.commit);
+  const protectedPaths = findProtectedPaths(changedPaths(diff));
+  return {
+    branch,
+    commit: commit.commit,
+    baseCommit: base,
+    diff,
+    protectedPaths: protectedPaths.map((item) => Buffer.from(item.path).toString('utf8')),
+  };
+}
+
+function describe(
+  phase: Phase,
+  action: Deliver,
+  made: Made,
+  pushed: { state: Delivery['pushed']; detail: string; branch: string },
+  checkInputsChanged: readonly string[],
+): Delivery {
+  const stat = made.diff?.stat;
+  return {
+    phaseId: phase.id,
+    attempt: action.attempt,
+    state: made.commit === null ? 'nothing_to_deliver' : pushed.state === 'awaiting_approval' ? 'awaiting_approval' : 'delivered',
+    branch: made.commit === null ? null : pushed.branch,
+    commit: made.commit,
+    baseCommit: made.baseCommit,
+    verified: action.verified,
+    pushed: pushed.state,
+    pushDetail: pushed.detail,
+    diffstat: stat === undefined ? null : { files: stat.files, insertions: stat.insertions, deletions: stat.deletions },
+    diffError: diffErrorOf(made.diff),
+    protectedPaths: [...made.protectedPaths],
+    checkInputsChanged: [...checkInputsChanged],
+  };
+}
+
+function checkState(verified: boolean, verification: string | undefined): CheckState {
+  if (!verified) return 'unverified';
+  return verification === 'verified' || verification === 'reported' ? verification : 'unverified';
+}
+
+/** Every path of a diff, old names of renames too. A listing that could not be read protects everything: nothing is pushed. */
+function changedPaths(diff: CommitDiff): Uint8Array[] {
+  if (diff.rawNameStatus === undefined)
+    throw new CodedError('diff_unreadable', 'the changed paths could not be listed, so nothing is pushed');
+  return parseNameStatus(diff.rawNameStatus).flatMap((entry) => [entry.path, ...(entry.from === undefined ? [] : [entry.from])]);
+}
+
+function diffErrorOf(diff: CommitDiff | null): string | null {
+  const errors = diff?.errors ?? [];
+  return errors.length === 0
+    ? null
+    : errors
+        .map((error) => JSON.stringify(error))
+        .join('; ')
+        .slice(0, 1000);
+}
+
+function diffArtifacts(diff: CommitDiff | null): NewArtifact[] {
+  if (diff === null) return [];
+  const artifacts: NewArtifact[] = [];
+  if (diff.patch !== undefined)
+    artifacts.push({
+      name: 'changes.patch',
+      kind: 'patch',
+      mime: 'text/x-diff',
+      bytes: Buffer.from(diff.patch),
+      truncated: diff.truncated,
+    });
+  if (diff.rawNameStatus !== undefined)
+    artifacts.push({ name: 'names.txt', kind: 'names', mime: 'text/plain', bytes: Buffer.from(diff.rawNameStatus), truncated: false });
+  if (diff.rawNumstat !== undefined)
+    artifacts.push({ name: 'diffstat.txt', kind: 'diffstat', mime: 'text/plain', bytes: Buffer.from(diff.rawNumstat), truncated: false });
+  return artifacts;
+}
+
+async function approvedBy(context: ServerContext, missionId: string, phase: Phase): Promise<boolean> {
+  const [row] = await context.db.select({ by: tables.phases.approvedBy }).from(tables.phases).where(samePhase(missionId, phase.id));
+  return row?.by != null;
+}

@@ -1,0 +1,133 @@
+import { findBackend } from '@firecrew/backend';
+import { CodedError } from '@firecrew/base';
+import type { MissionAggregate, Phase, Turn } from '@firecrew/mission';
+import { DEFAULT_SIZINGS, resolveDemand } from '@firecrew/placement';
+import { type CreateMission, GENERATION, type ServerMessage, turnSpecSchema } from '@firecrew/protocol';
+import { MAX_GATE_ROUNDS, planGate } from '@firecrew/stop-gate';
+import type { MissionBase } from '@firecrew/store';
+import type { ServerContext } from '../context.ts';
+import { demandOf } from './demand-of.ts';
+import { blobSize, missionRow, phaseInput, turnInput, workspaceIdOf } from './mission-facts.ts';
+
+/** Share of the lease after which a shim that was not renewed stops itself. */
+export const SELF_STOP_SHARE = 0.8;
+
+type Start = Extract<ServerMessage, { t: 'turn.start' }>;
+
+interface Place {
+  readonly mission: MissionAggregate;
+  readonly phase: Phase;
+  readonly turn: Turn;
+  readonly spec: CreateMission;
+  readonly base: MissionBase;
+  readonly workspaceId: string;
+}
+
+/** The order to start an attempt: its spec, the blobs it may fetch, and the token for its data calls. */
+export async function buildStart(context: ServerContext, missionId: string, turnId: string): Promise<Start> {
+  const place = await findPlace(context, missionId, turnId);
+  const { mission, phase, turn, spec, base, workspaceId } = place;
+  const attempt = turn.attempts.at(-1);
+  if (attempt === undefined) throw new CodedError('attempt_unknown', `turn ${turnId} has no attempt`, { id: turnId });
+  const input = await phaseInput(context, mission, base, phase);
+  const tree = turnInput(mission, turn, input.tree);
+  const blob = async (digest: string) => ({ digest, bytes: await blobSize(context, workspaceId, digest) });
+  const workspace = { snapshotId: tree.snapshotId, blob: await blob(tree.blobDigest) };
+  const phaseBase = { snapshotId: input.tree.snapshotId, blob: await blob(input.tree.blobDigest), commit: input.commit };
+  const guestGit =
+    input.commit === null ? null : await context.repositories.guestGit(missionId, workspaceIdOf(workspaceId), input.commit, base.branch);
+  const git = guestGit === null ? null : await blob(guestGit);
+  const files = await Promise.all(spec.agent.files.map(async (file) => ({ name: file.name, blob: await blob(file.digest) })));
+  const turnSpec = turnSpecSchema.parse({
+    ...identity(context, place, attempt),
+    ...work(context, place),
+    agent: { command: spec.agent.command, files, env: {} },
+    workspace,
+    base: phaseBase,
+    git,
+    ignore: await context.repositories.ignoreFiles(missionId, input.commit),
+  });
+  const inputs = [workspace.blob, phaseBase.blob, ...(git === null ? [] : [git]), ...files.map((file) => file.blob)];
+  const unique = [...new Map(inputs.map((item) => [item.digest, item])).values()];
+  const grant = {
+    nodeId: attempt.nodeId,
+    turnId,
+    attempt: attempt.attempt,
+    epoch: attempt.epoch,
+    workspaceId,
+    digests: unique.map((item) => item.digest),
+  };
+  return { t: 'turn.start', spec: turnSpec, token: context.tokens.sign(grant), inputs: unique };
+}
+
+async function findPlace(context: ServerContext, missionId: string, turnId: string): Promise<Place> {
+  const mission = await context.store.load(missionId);
+  const turn = mission?.turns.find((item) => item.id === turnId);
+  const phase = mission?.phases.find((item) => item.id === turn?.phaseId);
+  if (mission === undefined || turn === undefined || phase === undefined)
+    throw new CodedError('attempt_unknown', `turn ${turnId} is not of mission ${missionId}`, { id: turnId });
+  const row = await missionRow(context, missionId);
+  if (row.base === null) throw new CodedError('base_missing', `mission ${missionId} has no base`, { id: missionId });
+  return { mission, phase, turn, spec: row.spec, base: row.base, workspaceId: workspaceIdOf(row.workspaceId) };
+}
+
+function identity(
+  context: ServerContext,
+  { mission, phase, turn, spec }: Place,
+  attempt: { attempt: number; epoch: number; nodeId: string },
+) {
+  const driver = spec.driver ?? context.config.driverFloor;
+  return {
+    generation: GENERATION,
+    missionId: mission.id,
+    phaseId: phase.id,
+    runId: turn.runId,
+    turnId: turn.id,
+    nodeId: attempt.nodeId,
+    attempt: attempt.attempt,
+    epoch: attempt.epoch,
+    iteration: phase.iteration,
+    step: turn.step,
+    kind: phase.kind,
+    backend: spec.agent.backend,
+    driver,
+    allowUnisolated: spec.allowUnisolated,
+  };
+}
+
+function work(context: ServerContext, { phase, spec }: Place) {
+  const { config } = context;
+  const driver = spec.driver ?? config.driverFloor;
+  const request = spec.phases[phase.position];
+  if (request === undefined) throw new CodedError('base_missing', `phase ${phase.id} has no request`, { id: phase.id });
+  const gate = planGate({ kind: request.kind, allowEmpty: request.allowEmpty, doneWhenCheck: request.doneWhenCheck ?? null });
+  const backend = findBackend(spec.agent.backend);
+  const { memoryMib = 1, diskMib = 1, vcpus = 1 } = resolveDemand(demandOf(backend), DEFAULT_SIZINGS[driver]);
+  const ttlMs = config.lease.ttlMs;
+  return {
+    task: request.task,
+    setup:
+      request.setup === undefined
+        ? null
+        : { command: request.setup, allow: [...spec.egress.setupAllow], timeoutMs: spec.setupTimeoutMs ?? config.limits.setupTimeoutMs },
+    check: gate?.check === undefined ? null : { command: gate.check, timeoutMs: spec.checkTimeoutMs ?? config.limits.checkTimeoutMs },
+    gate: {
+      mode: spec.gate.mode,
+      requireChange: gate?.requireChange ?? false,
+      maxRounds: MAX_GATE_ROUNDS,
+      protect: [...spec.gate.protect],
+    },
+    egress: {
+      allow: [...new Set([...backend.hosts, ...spec.egress.allow])],
+      ceiling: config.ceiling === null ? null : [...config.ceiling],
+      addressRules: [...spec.egress.addressRules],
+    },
+    demand: { memoryMib, diskMib, vcpus },
+    limits: {
+      turnTimeoutMs: spec.turnTimeoutMs ?? config.limits.turnTimeoutMs,
+      checkpointEveryMs: config.limits.checkpointEveryMs,
+      logBytes: config.limits.logBytes,
+    },
+    lease: { ttlMs, selfStopAtMs: Math.floor(ttlMs * SELF_STOP_SHARE) },
+  };
+}

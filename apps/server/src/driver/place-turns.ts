@@ -1,0 +1,212 @@
+import { findBackend } from '@firecrew/backend';
+import {
+  type BatchTurn,
+  type Claim,
+  type Driver,
+  type NodeRecord,
+  type Placement,
+  planBatch,
+  type Survey,
+  surveyNodes,
+} from '@firecrew/placement';
+import type { Isolation, MissionEventBody } from '@firecrew/protocol';
+import { type Database, type Transaction, tables } from '@firecrew/store';
+import { asc, eq, sql } from 'drizzle-orm';
+import type { ServerContext } from '../context.ts';
+import { demandOf } from './demand-of.ts';
+
+/** Advisory lock of the placer: one plans at a time over all replicas. */
+const PLACER_LOCK = 0x4643_0001;
+/** Turns planned in one pass. */
+export const PLACE_BATCH = 500;
+
+interface WaitingTurn {
+  readonly turnId: string;
+  readonly missionId: string;
+  readonly phaseId: string;
+  readonly attempt: number;
+  readonly spec: (typeof tables.missions.$inferSelect)['spec'];
+  readonly waiting: string | null;
+}
+
+/**
+ * Places every waiting turn it can: plans a batch in memory, then reserves each with the placement's claim. All of it is one
+ * transaction under the placer's lock, so that two servers never give the same slot away.
+ */
+export async function placeTurns(context: ServerContext): Promise<void> {
+  await context.db.transaction(async (tx) => {
+    const locked = await tx.execute<{ ok: boolean }>(sql`select pg_try_advisory_xact_lock(${PLACER_LOCK}) as ok`);
+    if (locked.rows[0]?.ok !== true) return;
+    const waiting = await waitingTurns(tx);
+    if (waiting.length === 0) return;
+    const nodes = await nodeRecords(context, tx);
+    const turns = waiting.map((turn) => toNeed(context, turn, nodes));
+    const plan = planBatch({ turns, nodes: nodes.map((item) => item.record), nowMs: context.clock() });
+    for (const [index, turn] of waiting.entries()) {
+      const placement = plan[index]?.placement;
+      if (placement !== undefined) await settle(context, tx, turn, placement, nodes);
+    }
+  });
+}
+
+/** All nodes as the placer sees them: what the fleet view shows, never a second computation. */
+export async function surveyFleet(context: ServerContext): Promise<{ survey: Survey; nodes: readonly KnownNode[] }> {
+  const nodes = await context.db.transaction((tx) => nodeRecords(context, tx));
+  const need = { demand: {}, backends: ['command'], driverFloor: context.config.driverFloor } as const;
+  return { survey: surveyNodes({ ...need, nodes: nodes.map((item) => item.record), nowMs: context.clock() }), nodes };
+}
+
+/** A node's row with the record that placement judges. */
+export interface KnownNode {
+  readonly row: typeof tables.nodes.$inferSelect;
+  readonly record: NodeRecord;
+  readonly isolation: Isolation | null;
+}
+
+async function waitingTurns(tx: Transaction): Promise<WaitingTurn[]> {
+  const { turns, missions } = tables;
+  return await tx
+    .select({
+      turnId: turns.id,
+      missionId: turns.missionId,
+      phaseId: turns.phaseId,
+      attempt: turns.attempt,
+      spec: missions.spec,
+      waiting: missions.waiting,
+    })
+    .from(turns)
+    .innerJoin(missions, eq(missions.id, turns.missionId))
+    .where(sql`${turns.state} = 'waiting' and ${missions.state} = 'running' and not ${missions.cancelRequested}`)
+    .orderBy(asc(missions.createdAt), asc(turns.ordinal))
+    .limit(PLACE_BATCH);
+}
+
+async function nodeRecords(context: ServerContext, tx: Transaction | Database): Promise<KnownNode[]> {
+  const rows = await tx.select().from(tables.nodes).where(sql`${tables.nodes.revokedAt} is null`);
+  const open = await tx.select().from(tables.attempts).where(sql`${tables.attempts.state} <> 'ended'`);
+  return rows.map((row) => {
+    const link = context.nodes.get(row.id);
+    const capabilities = link?.capabilities ?? null;
+    const claims = open
+      .filter((item) => item.nodeId === row.id)
+      .map((item) => ({
+        vmId: `${item.turnId}.${item.attempt}`,
+        ...(item.demand === null ? {} : { memoryMib: item.demand.memoryMib, diskMib: item.demand.diskMib }),
+      }));
+    const health = link?.health ?? null;
+    const record: NodeRecord = {
+      id: row.id,
+      name: row.name,
+      draining: row.draining,
+      connected: link !== undefined,
+      drivers: capabilities?.drivers.map((item) => item.driver) ?? [],
+      images: [...new Set(capabilities?.drivers.flatMap((item) => item.backends) ?? [])],
+      live: { status: 'known', vms: [] },
+      reserved: claims,
+      ...(row.idleBaselineMib === null ? {} : { rememberedBaselineMib: row.idleBaselineMib }),
+      ...(health === null || link?.healthAtMs == null
+        ? {}
+        : {
+            health: {
+              atMs: link.healthAtMs,
+              memoryTotalMib: health.memoryTotalMib,
+              memoryUsedMib: health.memoryUsedMib,
+              ...(health.diskFreeMib === null ? {} : { diskFreeMib: health.diskFreeMib }),
+            },
+          }),
+    };
+    const isolation = capabilities?.drivers.find((item) => item.driver === 'process')?.isolation ?? null;
+    return { row, record, isolation };
+  });
+}
+
+function toNeed(context: ServerContext, turn: WaitingTurn, nodes: readonly KnownNode[]): BatchTurn {
+  const backend = findBackend(turn.spec.agent.backend);
+  const demand = demandOf(backend);
+  const driver: Driver | undefined = turn.spec.driver;
+  const fallback = nodes.length === 0 ? undefined : driver;
+  return {
+    vmId: `${turn.turnId}.${turn.attempt + 1}`,
+    demand,
+    backends: [turn.spec.agent.backend],
+    driverFloor: context.config.driverFloor,
+    ...(fallback === undefined ? {} : { driver: fallback }),
+  };
+}
+
+async function settle(
+  context: ServerContext,
+  tx: Transaction,
+  turn: WaitingTurn,
+  placement: Placement,
+  nodes: readonly KnownNode[],
+): Promise<void> {
+  if (placement.verdict === 'chosen') {
+    const node = nodes.find((item) => item.record.id === placement.nodeId);
+    if (node !== undefined) return await reserve(context, tx, turn, node, placement.driver, placement.claim);
+  }
+  if (
+    placement.verdict === 'never_fits' ||
+    (placement.verdict === 'no_capable_node' && nodes.length > 0 && nodes.every((item) => item.record.drivers.length > 0))
+  ) {
+    const reason = placement.verdict;
+    const detail = placement.verdict === 'never_fits' ? placement.message : placement.howToFix;
+    await context.store.applyIn(tx, turn.missionId, {
+      type: 'placement_refused',
+      turnId: turn.turnId,
+      outcome: { kind: 'failed_to_start', reason },
+      detail,
+    });
+    return;
+  }
+  const detail =
+    placement.verdict === 'no_capable_node'
+      ? 'no node has reported what it can run yet'
+      : placement.verdict === 'chosen'
+        ? ''
+        : placement.message;
+  await tellWaiting(context, tx, turn, placement.verdict, detail);
+}
+
+async function reserve(
+  context: ServerContext,
+  tx: Transaction,
+  turn: WaitingTurn,
+  node: KnownNode,
+  driver: Driver,
+  claim: Claim,
+): Promise<void> {
+  const input = {
+    type: 'attempt_reserved',
+    turnId: turn.turnId,
+    epoch: context.epoch,
+    nodeId: node.record.id,
+    node: node.record.name,
+  } as const;
+  await context.store.applyIn(tx, turn.missionId, input, async (inner, mission) => {
+    const attempt = mission.turns.find((item) => item.id === turn.turnId)?.attempt ?? 0;
+    await inner
+      .update(tables.attempts)
+      .set({ demand: { driver, memoryMib: claim.memoryMib, diskMib: claim.diskMib } })
+      .where(sql`${tables.attempts.turnId} = ${turn.turnId} and ${tables.attempts.attempt} = ${attempt}`);
+    await inner.update(tables.missions).set({ waiting: null }).where(eq(tables.missions.id, turn.missionId));
+  });
+}
+
+/** Says what a turn waits for, once for each kind of reason. */
+async function tellWaiting(context: ServerContext, tx: Transaction, turn: WaitingTurn, reason: string, detail: string): Promise<void> {
+  if (turn.waiting?.startsWith(`${reason}:`) === true) return;
+  await tx
+    .update(tables.missions)
+    .set({ waiting: `${reason}: ${detail}` })
+    .where(eq(tables.missions.id, turn.missionId));
+  const body: MissionEventBody = {
+    kind: 'turn.waiting',
+    phaseId: turn.phaseId,
+    turnId: turn.turnId,
+    attempt: turn.attempt + 1,
+    reason,
+    detail,
+  };
+  await context.store.tellIn(tx, turn.missionId, [body]);
+}

@@ -1,0 +1,123 @@
+import { findBackend } from '@firecrew/backend';
+import { CodedError, newId } from '@firecrew/base';
+import { parseAllowList } from '@firecrew/egress-policy';
+import { meetsFloor } from '@firecrew/placement';
+import {
+  approveRequestSchema,
+  type CreateMission,
+  createMissionSchema,
+  missionViewSchema,
+  retryReplySchema,
+  retryRequestSchema,
+} from '@firecrew/protocol';
+import { tables } from '@firecrew/store';
+import { and, desc, eq } from 'drizzle-orm';
+import type { FastifyInstance } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import type { ServerContext } from '../context.ts';
+import { approveDelivery } from '../delivery/approve-delivery.ts';
+import { makeBase } from '../delivery/make-base.ts';
+import { type Caller, findCaller } from './auth.ts';
+import { missionSummary, missionView } from './mission-view.ts';
+
+const params = z.object({ id: z.string().max(64) });
+const PAGE_MAX = 500;
+
+/** Missions: create, list, show, cancel, retry, approve. */
+export function missionRoutes(root: FastifyInstance, context: ServerContext): void {
+  const app = root.withTypeProvider<ZodTypeProvider>();
+
+  app.post('/v1/missions', { schema: { body: createMissionSchema, response: { 201: missionViewSchema } } }, async (request, reply) => {
+    const caller = await findCaller(context.db, request);
+    checkRequest(context, caller, request.body);
+    const id = newId('mission');
+    const base = await makeBase(context, id, caller.workspaceId, request.body);
+    await context.store.create({ id, workspaceId: caller.workspaceId, spec: request.body, base });
+    const launched = await context.store.apply(id, { type: 'launch' });
+    if (!launched.ok) throw new CodedError(launched.code, `mission ${id} could not be launched: ${launched.code}`, { id });
+    return await reply.code(201).send(await missionView(context, id));
+  });
+
+  app.get(
+    '/v1/missions',
+    { schema: { querystring: z.object({ limit: z.coerce.number().int().min(1).max(PAGE_MAX).default(50) }) } },
+    async (request) => {
+      const caller = await findCaller(context.db, request);
+      const rows = await context.db
+        .select()
+        .from(tables.missions)
+        .where(eq(tables.missions.workspaceId, caller.workspaceId))
+        .orderBy(desc(tables.missions.createdAt))
+        .limit(request.query.limit);
+      return { missions: await Promise.all(rows.map((row) => missionSummary(context, row))) };
+    },
+  );
+
+  app.get('/v1/missions/:id', { schema: { params, response: { 200: missionViewSchema } } }, async (request) => {
+    await ownMission(context, await findCaller(context.db, request), request.params.id);
+    return await missionView(context, request.params.id);
+  });
+
+  app.post('/v1/missions/:id/cancel', { schema: { params } }, async (request) => {
+    const { id } = request.params;
+    await ownMission(context, await findCaller(context.db, request), id);
+    const result = await context.store.apply(id, { type: 'cancel' });
+    if (!result.ok) throw new CodedError(result.code, `mission ${id} has ended already`, { id });
+    return await missionView(context, id);
+  });
+
+  app.post(
+    '/v1/missions/:id/retry',
+    { schema: { params, body: retryRequestSchema.default({}), response: { 200: retryReplySchema } } },
+    async (request) => {
+      const { id } = request.params;
+      await ownMission(context, await findCaller(context.db, request), id);
+      const { phaseId } = request.body;
+      const result = await context.store.apply(id, { type: 'retry', ...(phaseId === undefined ? {} : { phaseId }) });
+      if (!result.ok)
+        throw new CodedError(result.code, `mission ${id} cannot be retried: ${result.code.replaceAll('_', ' ')}`, {
+          id,
+          action: 'Only a failed phase of a running or failed mission can be retried.',
+        });
+      const fact = result.facts.find((item) => item.kind === 'mission.retried');
+      return { phaseId: fact?.phaseId ?? '', reopened: fact?.reopened ?? 0 };
+    },
+  );
+
+  app.post('/v1/missions/:id/approve', { schema: { params, body: approveRequestSchema.default({}) } }, async (request) => {
+    const caller = await findCaller(context.db, request);
+    await ownMission(context, caller, request.params.id);
+    await approveDelivery(context, request.params.id, request.body.phaseId, caller.name);
+    return await missionView(context, request.params.id);
+  });
+}
+
+/** The mission's row when it is of the caller's workspace; another one is not found, never forbidden. */
+export async function ownMission(context: ServerContext, caller: Caller, id: string) {
+  const [row] = await context.db
+    .select()
+    .from(tables.missions)
+    .where(and(eq(tables.missions.id, id), eq(tables.missions.workspaceId, caller.workspaceId)));
+  if (row === undefined)
+    throw new CodedError('mission_not_found', `mission ${id} does not exist`, { id, action: 'List missions with: firecrew missions' });
+  return row;
+}
+
+function checkRequest(context: ServerContext, caller: Caller, body: CreateMission): void {
+  findBackend(body.agent.backend);
+  for (const list of [body.egress.allow, body.egress.setupAllow]) {
+    const parsed = parseAllowList(list);
+    if (!parsed.ok)
+      throw new CodedError('allow_list_invalid', parsed.problems.map((problem) => problem.message).join('; '), {
+        action: 'Write HOST, .DOMAIN or HOST:PORT.',
+      });
+  }
+  const { driverFloor } = context.config;
+  if (body.driver !== undefined && !meetsFloor(body.driver, driverFloor)) {
+    throw new CodedError('driver_below_floor', `the driver ${body.driver} isolates less than ${driverFloor}, which this server demands`);
+  }
+  if (body.egress.addressRules.length > 0 && caller.role !== 'operator')
+    throw new CodedError('forbidden', 'only an operator may name addresses that are not public');
+  if (body.gate.mode === 'same-vm') throw new CodedError('bad_request', 'gate.mode same-vm is not allowed by the policy of this server');
+}

@@ -1,0 +1,40 @@
+import type { NodeCapabilities, NodeHealth, ServerMessage } from '@firecrew/protocol';
+
+/** A node whose link ends in this process. */
+export interface ConnectedNode {
+  readonly id: string;
+  readonly name: string;
+  /** Queues a message; one that cannot be sent is asked for again by the state it belongs to. */
+  send(message: ServerMessage): void;
+  close(code: string): void;
+  capabilities: NodeCapabilities | null;
+  health: NodeHealth | null;
+  /** Receiver's monotonic time of the newest health report, in `ms`. */
+  healthAtMs: number | null;
+  /** Attempts that this connection was told to start, as `turnId.attempt`. */
+  readonly told: Set<string>;
+}
+
+/** The nodes that are connected to this replica. */
+export class NodeRegistry {
+  readonly #nodes = new Map<string, ConnectedNode>();
+
+  /** Makes `node` the one connection of its id; an older one is closed. */
+  add(node: ConnectedNode): void {
+    this.#nodes.get(node.id)?.close('link_replaced');
+    this.#nodes.set(node.id, node);
+  }
+
+  /** Forgets `node` unless a newer connection took its place. */
+  remove(node: ConnectedNode): void {
+    if (this.#nodes.get(node.id) === node) this.#nodes.delete(node.id);
+  }
+
+  get(id: string): ConnectedNode | undefined {
+    return this.#nodes.get(id);
+  }
+
+  all(): readonly ConnectedNode[] {
+    return [...this.#nodes.values()];
+  }
+}

@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { CodedError, identifyProcess, type MissionId, parseId } from '@firecrew/base';
+import { GENERATION, type ServerFile } from '@firecrew/protocol';
+import {
+  type ConnectedDatabase,
+  connectDatabase,
+  migrateDatabase,
+  type PostgresConnection,
+  PostgresMissionStore,
+  startWakeups,
+  tables,
+  type Wakeups,
+} from '@firecrew/store';
+import { eq, sql } from 'drizzle-orm';
+import pg from 'pg';
+import type { Logger } from 'pino';
+import type { ServerConfig } from './config.ts';
+import type { ServerContext } from './context.ts';
+import { DeliveryDesk } from './delivery/deliver-phase.ts';
+import { recipeOf } from './delivery/make-base.ts';
+import { RepositoryCache } from './delivery/repository-cache.ts';
+import { driveMission } from './driver/drive-mission.ts';
+import { topologyPlanner } from './driver/plan-run.ts';
+import { startLoops } from './driver/start-loops.ts';
+import { endOf } from './end-mission.ts';
+import { AttemptTokens } from './http/auth.ts';
+import { buildApp } from './http/build-app.ts';
+import { ChangeFeed } from './http/change-feed.ts';
+import { prepareInstallation } from './installation.ts';
+import { serveNodeLinks } from './nodes/node-link.ts';
+import { NodeRegistry } from './nodes/node-registry.ts';
+
+/** A server that listens. */
+export interface RunningServer {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+type Schema = typeof tables;
+
+/** Starts a server: database, migrations, stores, HTTP, node links, wake-ups and loops, in this order. */
+export async function startServer(config: ServerConfig, log: Logger, version: string): Promise<RunningServer> {
+  await mkdir(config.home, { recursive: true, mode: 0o700 });
+  const database = await connectDatabase<Schema>({
+    ...targetOf(config),
+    schema: tables,
+    onError: (error) => log.warn({ err: error }, 'a database connection broke'),
+  });
+  await migrateDatabase({ pool: database.pool, folder: migrationsFolder() });
+  const { context, wakeups, start } = await compose(config, log, version, database);
+  const app = await buildApp(context);
+  await app.listen({ host: config.listen.host, port: config.listen.port });
+  const sockets = serveNodeLinks(app, context);
+  const queue = await start();
+  const loops = startLoops(context);
+  const address = app.server.address() as AddressInfo;
+  const url = `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`;
+  await writeServerFile(config, url, version);
+  log.info({ url }, 'server is ready');
+  return {
+    url,
+    stop: async () => {
+      await rm(config.serverFile, { force: true });
+      await loops.stop();
+      for (const socket of sockets.clients) socket.close(1001, 'server stops');
+      await queue.stop();
+      await context.deliveries.idle();
+      await app.close();
+      sockets.close();
+      wakeups.closed = true;
+      await context.feed.stop();
+      await database.close();
+    },
+  };
+}
+
+/** Builds what the parts share. The queue starts after the HTTP face, so a wake-up finds everything there. */
+async function compose(config: ServerConfig, log: Logger, version: string, database: ConnectedDatabase<Schema>) {
+  const { db } = database;
+  const installation = await prepareInstallation(db, config, join(config.home, 'blobs'));
+  const wakeups: { queue: Wakeups | undefined; closed: boolean } = { queue: undefined, closed: false };
+  const store = new PostgresMissionStore({
+    db,
+    planner: topologyPlanner,
+    endOf,
+    wake: async (missionId, tx) => await wakeups.queue?.wake(missionIdOf(missionId), { tx }),
+  });
+  const context: ServerContext = {
+    config,
+    log,
+    db,
+    store,
+    version,
+    blobs: installation.blobs,
+    epoch: installation.epoch,
+    tokens: new AttemptTokens(installation.attemptKey),
+    nodes: new NodeRegistry(),
+    feed: new ChangeFeed(),
+    repositories: new RepositoryCache(join(config.home, 'repositories'), installation.blobs, async (missionId) => {
+      const [row] = await db.select().from(tables.missions).where(eq(tables.missions.id, missionId));
+      return row === undefined ? undefined : await recipeOf(context, row);
+    }),
+    deliveries: new DeliveryDesk(),
+    clock: () => performance.now(),
+    wake: async (missionId) => await wakeups.queue?.wake(missionIdOf(missionId)),
+  };
+  await context.repositories.removeLeftovers();
+  await context.feed.start(() => new pg.Client(clientConfig(config)), log);
+  const start = async () => {
+    const queue = await startWakeups({
+      connection: config.database,
+      onWakeup: (missionId) => driveMission(context, missionId),
+      onError: (error, mission) => log.warn({ err: error, mission }, 'a wake-up failed and is repeated'),
+    });
+    wakeups.queue = queue;
+    const running = await db.select({ id: tables.missions.id }).from(tables.missions).where(sql`${tables.missions.state} = 'running'`);
+    for (const row of running) await context.wake(row.id);
+    return queue;
+  };
+  return { context, wakeups, start };
+}
+
+function missionIdOf(text: string): MissionId {
+  const id = parseId('mission', text);
+  if (id === undefined) throw new CodedError('mission_not_found', `${JSON.stringify(text)} is not a mission id`);
+  return id;
+}
+
+function targetOf(config: ServerConfig): { url: string } | { connection: PostgresConnection } {
+  return 'connectionString' in config.database ? { url: config.database.connectionString } : { connection: config.database };
+}
+
+function clientConfig(config: ServerConfig): pg.ClientConfig {
+  return { ...config.database, application_name: 'firecrew-feed', keepAlive: true };
+}
+
+/** The migrations travel beside the bundle, or lie in the store's package in a checkout. */
+function migrationsFolder(): string {
+  return process.env.FIRECREW_MIGRATIONS ?? fileURLToPath(new URL('../../../packages/store/migrations', import.meta.url));
+}
+
+/** Written as a whole, so that a reader never sees half of it. */
+async function writeServerFile(config: ServerConfig, url: string, version: string): Promise<void> {
+  const own = identifyProcess(process.pid);
+  if (own === undefined) throw new CodedError('unavailable', 'this process cannot be identified');
+  const file: ServerFile = { ...own, url, homeId: config.homeId, version, generation: GENERATION };
+  await mkdir(dirname(config.serverFile), { recursive: true, mode: 0o700 });
+  const temporary = `${config.serverFile}.${randomBytes(6).toString('hex')}`;
+  await writeFile(temporary, `${JSON.stringify(file)}\n`, { mode: 0o600 });
+  await rename(temporary, config.serverFile);
+}
