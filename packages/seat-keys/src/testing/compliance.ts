@@ -1,0 +1,105 @@
+import type { Issuer, KeyAddress, KeyStore, StoredKey } from '../ports.ts';
+import { SeatKey } from '../seat-key.ts';
+
+/** One rule that every adapter of a port keeps. `run` throws where it does not; each gets a fresh subject. */
+export interface ComplianceCase<Port> {
+  readonly name: string;
+  readonly run: (subject: Port) => Promise<void>;
+}
+
+const here: KeyAddress = { serverHost: 'one.example.com', workspace: 'team', seatId: 'seat-1' };
+const record = (key: string): StoredKey => ({
+  key: new SeatKey(key),
+  workspaceId: 'wsp_1',
+  seatId: 'seat-1',
+  createdAt: '2026-01-01T00:00:00.000Z',
+  keyId: 'key-1',
+});
+const awkward = 'k\'"\\$`\n\t é 😀 -w --password';
+
+/** What every key store does. */
+export const keyStoreCases: readonly ComplianceCase<KeyStore>[] = [
+  {
+    name: 'says that an unknown address holds nothing',
+    run: async (store) => expectThat((await store.read(here)).status === 'absent', 'an empty store gave something'),
+  },
+  {
+    name: 'gives back every field of a record, whatever characters the key holds',
+    run: async (store) => {
+      expectThat((await store.write(here, record(awkward))).status === 'done', 'the write was refused');
+      const back = await store.read(here);
+      expectThat(back.status === 'found', 'the record is not there');
+      if (back.status !== 'found') return;
+      expectThat(back.record.key.reveal() === awkward, 'the key came back changed');
+      const wanted = JSON.stringify(record(awkward));
+      expectThat(JSON.stringify({ ...record(''), ...back.record }) === wanted, 'a field came back changed');
+    },
+  },
+  {
+    name: 'replaces a record that is written again',
+    run: async (store) => {
+      await store.write(here, record('old'));
+      await store.write(here, record('new'));
+      const back = await store.read(here);
+      expectThat(back.status === 'found' && back.record.key.reveal() === 'new', 'the old record is still there');
+    },
+  },
+  {
+    name: 'keeps servers, workspaces and seats apart',
+    run: async (store) => {
+      await store.write(here, record('mine'));
+      const others: readonly KeyAddress[] = [
+        { ...here, serverHost: 'two.example.com' },
+        { ...here, workspace: 'team2' },
+        { ...here, seatId: 'seat-2' },
+        { serverHost: 'one.example.com', workspace: 'team/seat-1', seatId: 'x' },
+      ];
+      for (const other of others) expectThat((await store.read(other)).status === 'absent', 'a key was read under another address');
+    },
+  },
+  {
+    name: 'forgets a cleared record, and takes clearing nothing as done',
+    run: async (store) => {
+      await store.write(here, record('gone'));
+      expectThat((await store.clear(here)).status === 'done', 'clearing was refused');
+      expectThat((await store.read(here)).status === 'absent', 'the record is still there');
+      expectThat((await store.clear(here)).status === 'done', 'clearing nothing was refused');
+    },
+  },
+];
+
+/** What every issuer does, against a server that lets the caller mint. */
+export const issuerCases: readonly ComplianceCase<Issuer>[] = [
+  {
+    name: 'says that the caller may mint',
+    run: async (issuer) => expectThat(isSuccess((await issuer.askMintRight()).status), 'the right was not confirmed'),
+  },
+  {
+    name: 'gives a new key with an id for each mint',
+    run: async (issuer) => {
+      const first = await issuer.mint({ seatId: 'seat-1', name: 'firecrew node coder' });
+      const second = await issuer.mint({ seatId: 'seat-1', name: 'firecrew node coder' });
+      for (const reply of [first, second])
+        expectThat(isSuccess(reply.status) && reply.key !== undefined && reply.keyId !== undefined, 'a mint gave no key or no id');
+      expectThat(first.keyId !== second.keyId, 'two keys have one id');
+      expectThat(first.key?.reveal() !== second.key?.reveal(), 'two mints gave one key');
+    },
+  },
+  {
+    name: 'revokes a key once, and says 404 of one that is gone or never was',
+    run: async (issuer) => {
+      const { keyId = '' } = await issuer.mint({ seatId: 'seat-1', name: 'firecrew node coder' });
+      expectThat(isSuccess((await issuer.revoke(keyId)).status), 'the key was not revoked');
+      expectThat((await issuer.revoke(keyId)).status === 404, 'a revoked key was revoked again');
+      expectThat((await issuer.revoke('never-was')).status === 404, 'an unknown key was revoked');
+    },
+  },
+];
+
+function isSuccess(status: number | 'unreachable'): boolean {
+  return typeof status === 'number' && status >= 200 && status < 300;
+}
+
+function expectThat(holds: boolean, otherwise: string): void {
+  if (!holds) throw new Error(otherwise);
+}

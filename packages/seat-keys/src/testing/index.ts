@@ -1,0 +1,2 @@
+export { type ComplianceCase, issuerCases, keyStoreCases } from './compliance.ts';
+export { FakeIssuer, type FakeIssuerAnswers, FakeKeyStore, type FakeStoreFaults } from './fakes.ts';
