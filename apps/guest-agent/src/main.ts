@@ -1,1 +1,20 @@
-export {};
+// Entry point of the guest agent: started by guest-init in a VM, by the process driver in a sandbox.
+import { messageOf } from '@firecrew/base';
+import { readConfig } from './agent-config.ts';
+import { GuestAgent } from './guest-agent.ts';
+
+function note(text: string): void {
+  process.stderr.write(`guest-agent: ${text}\n`);
+}
+
+try {
+  const { config, lifelineEnd } = await readConfig(process.argv.slice(2));
+  const agent = await GuestAgent.start(config, note);
+  // Without the host's process nobody would ever ask this agent to end.
+  void lifelineEnd?.then(() => agent.close()).then(() => process.exit(0));
+  await agent.run();
+  process.exit(0);
+} catch (error) {
+  note(messageOf(error));
+  process.exit(1);
+}

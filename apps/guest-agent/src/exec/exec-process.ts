@@ -1,0 +1,175 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { constants } from 'node:os';
+import { CodedError, codeOf } from '@firecrew/base';
+import type { ExecEnd } from '@firecrew/protocol';
+import { findMarked, killMarked, signalProcess } from '@firecrew/vmm';
+import { EXEC_VARIABLE } from './exec-environment.ts';
+import { DRAIN_MAX_MS, DRAIN_QUIET_MS, KILL_GRACE_MS, KILL_WAIT_MS, LAST_BYTES_MS } from './limits.ts';
+import type { OutputLog } from './output-log.ts';
+import { type OutputPipe, openOutputPipe } from './output-pipe.ts';
+
+/** A command that was checked. */
+export interface ExecCommand {
+  readonly id: string;
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+}
+
+interface LeaderEnd {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/**
+ * One command and everything it leaves running.
+ *
+ *   running --leader ends--> draining --quiet, closed or capped--> survivors killed --> last bytes --> ended
+ *   running --time limit--> SIGTERM to all --grace--> SIGKILL to all --> draining
+ */
+export class ExecProcess {
+  readonly ended: Promise<ExecEnd>;
+  readonly #id: string;
+  readonly #child: ChildProcess;
+  readonly #pipe: OutputPipe;
+  readonly #log: OutputLog;
+  #isTimedOut = false;
+  #timers: NodeJS.Timeout[] = [];
+
+  private constructor(command: ExecCommand, child: ChildProcess, pipe: OutputPipe, log: OutputLog) {
+    this.#id = command.id;
+    this.#child = child;
+    this.#pipe = pipe;
+    this.#log = log;
+    this.ended = this.#run(command.timeoutMs);
+  }
+
+  /**
+   * Starts a command in a session of its own, with nothing on standard input. Throws `command_not_found`, `command_too_large`,
+   * `exec_failed`; then nothing runs.
+   */
+  static async start(command: ExecCommand, log: OutputLog, stateFolder: string): Promise<ExecProcess> {
+    const pipe = await openOutputPipe(stateFolder, command.id);
+    const [program = '', ...rest] = command.argv;
+    let exec: ExecProcess | undefined;
+    try {
+      const child = spawn(program, rest, {
+        cwd: command.cwd,
+        env: command.environment,
+        stdio: ['ignore', pipe.writer, pipe.writer],
+        detached: true,
+      });
+      const started = startOf(child);
+      // Made before the start is awaited, so that no end and no byte is missed.
+      exec = new ExecProcess(command, child, pipe, log);
+      await started;
+      return exec;
+    } catch (error) {
+      pipe.reader.destroy();
+      throw startError(program, error);
+    } finally {
+      pipe.closeWriter();
+    }
+  }
+
+  /** Sends a signal to all that belongs to the exec. */
+  signal(signal: NodeJS.Signals): void {
+    const { pid } = this.#child;
+    if (pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null) signalProcess(-pid, signal);
+    for (const marked of findMarked(this.#id, EXEC_VARIABLE)) signalProcess(marked, signal);
+  }
+
+  async #run(timeoutMs: number): Promise<ExecEnd> {
+    const { reader } = this.#pipe;
+    let lastByteAt = performance.now();
+    reader.on('data', (part: Buffer) => {
+      lastByteAt = performance.now();
+      this.#log.append(part);
+    });
+    const closed = new Promise<void>((resolve) => {
+      reader.on('error', () => undefined).once('close', resolve);
+    });
+    const leader = await this.#leaderEnd(timeoutMs);
+    for (const timer of this.#timers) clearTimeout(timer);
+    await quietOrClosed(closed, () => lastByteAt);
+    const survivors = await this.#killAll();
+    await Promise.race([closed, wait(LAST_BYTES_MS)]);
+    reader.destroy();
+    this.#log.end();
+    return this.#endOf(leader, survivors);
+  }
+
+  #leaderEnd(timeoutMs: number): Promise<LeaderEnd> {
+    return new Promise((resolve) => {
+      this.#child.once('exit', (code, signal) => resolve({ code, signal }));
+      this.#child.once('error', () => resolve({ code: null, signal: null }));
+      this.#after(timeoutMs, () => {
+        this.#isTimedOut = true;
+        this.signal('SIGTERM');
+        this.#after(KILL_GRACE_MS, () => {
+          this.signal('SIGKILL');
+          this.#after(KILL_WAIT_MS, () => resolve({ code: null, signal: null }));
+        });
+      });
+    });
+  }
+
+  /** Kills what the leader left behind and gives how many there were. */
+  async #killAll(): Promise<number> {
+    const { pid } = this.#child;
+    const found = findMarked(this.#id, EXEC_VARIABLE);
+    if (pid !== undefined) signalProcess(-pid, 'SIGKILL');
+    const { killed } = await killMarked(this.#id, { variable: EXEC_VARIABLE });
+    return new Set([...found, ...killed]).size;
+  }
+
+  #endOf(leader: LeaderEnd, survivors: number): ExecEnd {
+    const output = { outputBytes: this.#log.bytes, droppedBytes: this.#log.droppedBytes, survivors };
+    if (this.#isTimedOut) return { kind: 'timed_out', exitCode: null, signal: leader.signal, ...output };
+    if (leader.signal !== null) {
+      return { kind: 'signalled', exitCode: 128 + constants.signals[leader.signal], signal: leader.signal, ...output };
+    }
+    return { kind: 'exited', exitCode: leader.code, signal: null, ...output };
+  }
+
+  #after(ms: number, run: () => void): void {
+    this.#timers.push(setTimeout(run, ms));
+  }
+}
+
+/** Waits until the output is closed or was quiet for a while, but not for ever: a child that writes on is killed next. */
+async function quietOrClosed(closed: Promise<void>, lastByteAt: () => number): Promise<void> {
+  const from = performance.now();
+  let isClosed = false;
+  void closed.then(() => {
+    isClosed = true;
+  });
+  for (;;) {
+    const now = performance.now();
+    const left = Math.min(Math.max(lastByteAt(), from) + DRAIN_QUIET_MS - now, from + DRAIN_MAX_MS - now);
+    if (left <= 0 || isClosed) return;
+    await Promise.race([closed, wait(left)]);
+  }
+}
+
+function wait(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}
+
+function startOf(child: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    child.once('spawn', resolve);
+    child.once('error', reject);
+  });
+}
+
+function startError(program: string, error: unknown): CodedError {
+  const code = codeOf(error);
+  const shown = JSON.stringify(program.slice(0, 200));
+  if (code === 'ENOENT') return new CodedError('command_not_found', `there is no program ${shown}`, { cause: error });
+  if (code === 'E2BIG') return new CodedError('command_too_large', 'arguments and environment together are too large', { cause: error });
+  return new CodedError('exec_failed', `the program ${shown} could not be started (${code ?? 'error'})`, { cause: error });
+}

@@ -1,0 +1,69 @@
+import { mkdir } from 'node:fs/promises';
+import { GENERATION, type HealthReply } from '@firecrew/protocol';
+import type { AgentConfig } from './agent-config.ts';
+import { ExecTable } from './exec/exec-table.ts';
+import { SentTrees } from './files/sent-trees.ts';
+import { LinkClient } from './link/link-client.ts';
+import { LoopbackPump } from './link/loopback-pumps.ts';
+import { type Services, serveRequest } from './link/serve-requests.ts';
+
+/** Time for the answer to a shutdown to leave, in `ms`. */
+export const LAST_ANSWER_MS = 100;
+
+/** The agent of one VM: commands, files and tunnels for its host, from start to end. */
+export class GuestAgent {
+  readonly #client: LinkClient;
+  readonly #execs: ExecTable;
+  readonly #pumps: readonly LoopbackPump[];
+  #closing: Promise<void> | undefined;
+
+  private constructor(client: LinkClient, execs: ExecTable, pumps: readonly LoopbackPump[]) {
+    this.#client = client;
+    this.#execs = execs;
+    this.#pumps = pumps;
+  }
+
+  /** Starts the listeners; the link is dialled by `run`. `note` gets lines for the console. */
+  static async start(config: AgentConfig, note: (text: string) => void): Promise<GuestAgent> {
+    await mkdir(config.stateFolder, { recursive: true, mode: 0o700 });
+    const session = (): LinkClient['session'] => client.session;
+    // The listeners are there before the first exec, since a client whose first dial is refused does not try again.
+    const proxy = await LoopbackPump.start(config.ports.proxy, { t: 'tunnel' }, session);
+    const model = await LoopbackPump.start(config.ports.model, { t: 'model' }, session);
+    for (const { state } of [proxy, model]) if (state.error !== null) note(state.error);
+    const portOf = (pump: LoopbackPump): number | undefined => (pump.state.up ? pump.state.port : undefined);
+    const execs = new ExecTable(config, { proxy: portOf(proxy), model: portOf(model) });
+    const services: Services = {
+      execs,
+      trees: new SentTrees(),
+      health: () => health(proxy, model, execs),
+      shutdown: () => {
+        setTimeout(() => void agent.close(), LAST_ANSWER_MS);
+      },
+    };
+    const client: LinkClient = new LinkClient(config, (stream, head) => serveRequest(stream, head, services), note);
+    const agent = new GuestAgent(client, execs, [proxy, model]);
+    return agent;
+  }
+
+  /** Serves the host until `close`. Rejects like `LinkClient.run`. */
+  run(): Promise<void> {
+    return this.#client.run();
+  }
+
+  /** Kills what runs, then ends listeners and link. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#execs.close();
+    for (const pump of this.#pumps) pump.close();
+    await this.#client.close();
+  }
+}
+
+function health(proxy: LoopbackPump, model: LoopbackPump, execs: ExecTable): HealthReply {
+  return { ok: true, generation: GENERATION, proxy: proxy.state, model: model.state, execs: execs.running };
+}

@@ -1,0 +1,82 @@
+import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { CodedError, codeOf, messageOf } from '@firecrew/base';
+import { dialLink, type LinkSession, type OnStream } from '@firecrew/link';
+import type { AgentConfig } from '../agent-config.ts';
+
+/** First and longest pause between two dials, in `ms`. */
+export const REDIAL_FIRST_MS = 50;
+export const REDIAL_MAX_MS = 5000;
+/** Time in which the first session must be up, in `ms`: an agent that cannot reach its host ends, so that the VM visibly dies. */
+export const FIRST_DIAL_MAX_MS = 60_000;
+
+/** Keeps one session to the host: dials, and dials again with back-off whenever it is lost. Execs go on meanwhile. */
+export class LinkClient {
+  readonly #config: AgentConfig;
+  readonly #onStream: OnStream;
+  readonly #note: (text: string) => void;
+  readonly #stop = new AbortController();
+  #session: LinkSession | undefined;
+
+  constructor(config: AgentConfig, onStream: OnStream, note: (text: string) => void) {
+    this.#config = config;
+    this.#onStream = onStream;
+    this.#note = note;
+  }
+
+  /** The live session, if there is one. */
+  get session(): LinkSession | undefined {
+    return this.#session;
+  }
+
+  /** Runs until `close`. Rejects with `link_unreachable` when no first session came up, `link_refused` when the host wants none of this agent. */
+  async run(): Promise<void> {
+    const startedAt = performance.now();
+    let pauseMs = REDIAL_FIRST_MS;
+    let wasUp = false;
+    while (!this.#stop.signal.aborted) {
+      try {
+        this.#session = await this.#dial();
+        wasUp = true;
+        pauseMs = REDIAL_FIRST_MS;
+        const end = await this.#session.closed;
+        this.#note(`link ended: ${end.code}`);
+      } catch (error) {
+        if (codeOf(error) === 'link_refused') throw error;
+        if (!wasUp && performance.now() - startedAt > FIRST_DIAL_MAX_MS) {
+          throw new CodedError('link_unreachable', `The host did not take the link within ${FIRST_DIAL_MAX_MS} ms.`, { cause: error });
+        }
+        this.#note(`dial failed: ${codeOf(error) ?? messageOf(error)}`);
+      }
+      this.#session = undefined;
+      await this.#pause(pauseMs);
+      pauseMs = Math.min(pauseMs * 2, REDIAL_MAX_MS);
+    }
+  }
+
+  /** Ends the session and dials no more. */
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#session?.close('shutdown');
+  }
+
+  async #dial(): Promise<LinkSession> {
+    const socket = await connectTo(this.#config.socketPath);
+    const { secret, generation } = this.#config;
+    return dialLink(socket, { secret, generation, onStream: this.#onStream });
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await delay(ms, undefined, { signal: this.#stop.signal }).catch(() => undefined);
+  }
+}
+
+function connectTo(path: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path);
+    socket.once('error', reject).once('connect', () => {
+      socket.off('error', reject);
+      resolve(socket);
+    });
+  });
+}

@@ -1,0 +1,10 @@
+import type { DriverCase } from './driver-rig.ts';
+import { environmentCases } from './environment-cases.ts';
+import { execCases } from './exec-cases.ts';
+import { lifeCases } from './life-cases.ts';
+import { treeCases } from './tree-cases.ts';
+
+export type { DriverCase, DriverRig } from './driver-rig.ts';
+
+/** The compliance suite of the Driver port: every driver passes all cases, but for those of isolation where it has none. */
+export const driverCases: readonly DriverCase[] = [...execCases, ...environmentCases, ...treeCases, ...lifeCases];

@@ -1,0 +1,63 @@
+import { randomUUID } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { BootSpec, GuestOwner } from '../../src/index.ts';
+import { ProcessDriver, probeBubblewrap } from '../../src/index.ts';
+import { type DriverRig, driverCases } from '../../src/testing/index.ts';
+import { buildGuestPayload, type GuestPayload } from '../guest-payload.ts';
+
+const OTHER_USER: GuestOwner = { uid: 65_532, gid: 65_532 };
+const isRoot = process.getuid?.() === 0;
+const bubblewrap = await probeBubblewrap();
+const missing = bubblewrap.usable ? undefined : bubblewrap.reason;
+const notRoot = isRoot ? undefined : 'only root can start a guest as another user';
+
+let payload: GuestPayload;
+let count = 0;
+beforeAll(async () => {
+  payload = await buildGuestPayload();
+});
+afterAll(async () => {
+  // Every VM has removed its own folder.
+  const left = await readdir(payload.folder);
+  await payload.remove();
+  expect(left).toEqual(['guest-agent.mjs']);
+});
+
+async function newSpec(owner: GuestOwner | undefined): Promise<BootSpec> {
+  count += 1;
+  return {
+    vmId: `vm-${count}`,
+    folder: join(payload.folder, `v${count}`),
+    guestAgent: { node: process.execPath, bundle: payload.bundle },
+    bindPaths: [],
+    path: '/usr/local/bin:/usr/bin:/bin',
+    caBundle: null,
+    limits: { memoryMib: 1024, diskMib: 2048 },
+    attemptMarker: randomUUID(),
+    onStream: () => undefined,
+    onRefused: () => undefined,
+    ...(owner === undefined ? {} : { owner }),
+  };
+}
+
+const modes = [
+  { mode: 'under bubblewrap', use: 'auto', owner: undefined, without: missing, isolation: 'bubblewrap' },
+  { mode: 'under bubblewrap as another user', use: 'auto', owner: OTHER_USER, without: missing ?? notRoot, isolation: 'bubblewrap' },
+  { mode: 'without isolation', use: 'off', owner: undefined, without: undefined, isolation: 'none' },
+  { mode: 'without isolation as another user', use: 'off', owner: OTHER_USER, without: notRoot, isolation: 'none' },
+] as const;
+
+describe.each(modes)('the process driver $mode', ({ use, owner, without, isolation }) => {
+  const rig: DriverRig = { driver: new ProcessDriver({ bubblewrap: use }), newSpec: () => newSpec(owner) };
+  const cases = driverCases.filter((one) => !one.needsIsolation || isolation !== 'none');
+  if (without !== undefined) {
+    it.skip.each(cases)(`$name (${without})`, () => undefined);
+    return;
+  }
+  it('says what separates its guests', async () => {
+    expect(await rig.driver.probe()).toMatchObject({ available: true, isolation });
+  });
+  it.each(cases)('$name', ({ run }) => run(rig));
+});
