@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { isRunning, processesIn, sendSignal } from '../../src/postgres/inspect-process.ts';
+import { settleOrphan } from '../../src/postgres/settle-orphan.ts';
 import type { PostgresConnection } from '../../src/postgres/start-postgres.ts';
 import { waitUntil } from '../../src/postgres/wait-until.ts';
 import { TemporaryHome } from './temporary-home.ts';
@@ -116,6 +117,19 @@ describe('a start after an interrupted one', () => {
     expect(readdirSync(home.path).filter((name) => name.includes('.init-'))).toEqual([]);
   });
 
+  it.each(['PG_VERSION', 'global/pg_control', 'pg_wal/archive_status'])('killed when %s had just been made begins anew', async (file) => {
+    await withoutData();
+    const script = fileURLToPath(new URL('./supervise-once.ts', import.meta.url));
+    const supervisor = spawn(process.execPath, [script, JSON.stringify(home.options())], { stdio: ['ignore', 'ignore', 'inherit'] });
+    const aside = `${home.dataDir}.init-${supervisor.pid}`;
+    expect(await waitUntil(() => existsSync(join(aside, file)), 20_000)).toBe(true);
+    supervisor.kill('SIGKILL');
+    await once(supervisor, 'exit');
+    const server = await home.start();
+    expect(await query(server.connection, 'select 1 as one')).toEqual([{ one: 1 }]);
+    expect(readdirSync(home.path).filter((name) => name.includes('.init-'))).toEqual([]);
+  });
+
   it('removes socket folders of earlier starts and leaves other files alone', async () => {
     const first = await home.start();
     const tag = basename(first.connection.host).slice(0, -6);
@@ -213,9 +227,25 @@ describe('two supervisors', () => {
     const warned: unknown[] = [];
     const server = await home.start({ logger: { info: () => {}, warn: (fields) => warned.push(fields.finding) } });
     expect(warned).toEqual(['stopped_orphan']);
+    expect(readFileSync(`${home.dataDir}.log`, 'utf8').match(/received fast shutdown request/g)).toHaveLength(1);
     expect(isRunning(orphan.pid)).toBe(false);
     expect(await query(server.connection, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
+});
+
+it('an orphan that does not react is killed in the end, with all its processes', async () => {
+  const server = await home.start();
+  const dataDir = realpathSync(home.dataDir);
+  sendSignal(server.pid, 'SIGSTOP');
+  expect(await settleOrphan(dataDir, { fastMs: 50, immediateMs: 10_000 })).toBe('stopped_orphan');
+  expect(processesIn(dataDir)).toEqual([]);
+  expect(await server.exited).toEqual({ code: null, signal: 'SIGKILL' });
+});
+
+it('the server leads a session of its own, out of reach of the signals of a terminal', async () => {
+  const { pid } = await home.start();
+  const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? [];
+  expect([fields[2], fields[3]]).toEqual([String(pid), String(pid)]);
 });
 
 describe('a start is refused', () => {
