@@ -1,7 +1,7 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { listTree } from './list-tree.ts';
-import { GIT_LOCAL_TIMEOUT_MS, GIT_SMALL_OUTPUT_BYTES, runGit } from './run-git.ts';
+import { readBlobs } from './read-blobs.ts';
 
 /** What a mission must know about a commit before it starts. */
 export interface CommitTraits {
@@ -36,11 +36,6 @@ async function isShallow(gitDir: string): Promise<boolean> {
 
 async function namesLfs(gitDir: string, blobs: readonly string[]): Promise<boolean> {
   if (blobs.length === 0) return false;
-  const { stdout } = await runGit(['cat-file', '--batch'], {
-    gitDir,
-    input: Buffer.from(blobs.map((sha) => `${sha}\n`).join('')),
-    timeoutMs: GIT_LOCAL_TIMEOUT_MS,
-    maxOutputBytes: 16 * GIT_SMALL_OUTPUT_BYTES,
-  });
-  return /^[^#\n]*\sfilter=lfs(?:\s|$)/m.test(stdout.toString('latin1'));
+  const contents = await readBlobs(gitDir, blobs);
+  return contents.some((content) => /^[^#\n]*\sfilter=lfs(?:\s|$)/m.test(content.toString('latin1')));
 }

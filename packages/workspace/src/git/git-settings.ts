@@ -58,7 +58,7 @@ function asArguments(entries: readonly GitConfigEntry[]): string[] {
 
 /** The arguments that stand before every command. */
 export function configArguments(mode: 'fixed' | 'user', extra: readonly GitConfigEntry[] = []): string[] {
-  return ['--no-pager', '--literal-pathspecs', ...asArguments(mode === 'fixed' ? [...NEVER, ...FIXED] : NEVER), ...asArguments(extra)];
+  return ['--no-pager', ...asArguments(mode === 'fixed' ? [...NEVER, ...FIXED] : NEVER), ...asArguments(extra)];
 }
 
 /** Variables that every call gets. */
@@ -72,6 +72,7 @@ const COMMON: Readonly<Record<string, string>> = {
   GIT_PAGER: 'cat',
   GIT_EDITOR: 'false',
   GIT_OPTIONAL_LOCKS: '0',
+  GIT_LITERAL_PATHSPECS: '1',
   GIT_NO_LAZY_FETCH: '1',
   GCM_INTERACTIVE: 'never',
 };

@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { compareManifests, type ManifestEntry, readableName } from '@firecrew/artifact-capture';
 import { CodedError } from '@firecrew/base';
 import { type CommitPlan, isCommitId } from '@firecrew/delivery';
-import { keyPath, textOf } from './git-records.ts';
+import { keyPath, pathKey, textOf } from './git-records.ts';
+import { findIgnored } from './ignored-paths.ts';
 import { listTree, type TreeListing } from './list-tree.ts';
 import { expectedListing, modeOf, type NotImported, planTreeChange, type TreeChangePlan } from './plan-tree-change.ts';
 import { GIT_LOCAL_TIMEOUT_MS, GIT_SMALL_OUTPUT_BYTES, runGit } from './run-git.ts';
-import { type OpenEntry, writeBlobs } from './write-blobs.ts';
+import { type TreeContent, writeBlobs } from './write-blobs.ts';
 
 /** A commit made from a collected tree. */
 export interface ImportedCommit {
@@ -24,8 +25,10 @@ export interface ImportChanges {
   readonly baseCommit: string;
   readonly set: readonly ManifestEntry[];
   readonly removed: readonly Uint8Array[];
-  readonly open: OpenEntry;
+  readonly content: TreeContent;
   readonly commit: CommitPlan;
+  /** `leave` (the default): new paths that the base's ignore rules ignore are left out, by name. */
+  readonly ignoredPaths?: 'leave' | 'import';
 }
 
 /** The entries to set and the paths to take out that turn the tree of `base` into that of `next`. */
@@ -47,8 +50,17 @@ const LIMITS = { timeoutMs: GIT_LOCAL_TIMEOUT_MS, maxOutputBytes: GIT_SMALL_OUTP
 export async function importChanges(gitDir: string, input: ImportChanges): Promise<ImportedCommit> {
   const baseTree = await treeOf(gitDir, input.baseCommit);
   const base = await listTree(gitDir, baseTree);
-  const plan = planTreeChange(base, input.set, input.removed);
-  const blobs = await writeBlobs(gitDir, plan.set, input.open);
+  const fresh = input.set.filter((entry) => entry.kind !== 'directory' && !base.has(pathKey(entry.path)));
+  const ignored =
+    input.ignoredPaths === 'import'
+      ? new Set<string>()
+      : await findIgnored(
+          gitDir,
+          base,
+          fresh.map((entry) => entry.path),
+        );
+  const plan = planTreeChange(base, input.set, input.removed, ignored);
+  const blobs = await writeBlobs(gitDir, plan.set, input.content);
   const shaOf = (entry: ManifestEntry): string => blobs.get(entry.sha256) ?? '';
   const tree = await writeTree(gitDir, baseTree, plan, shaOf);
   compareListings(expectedListing(base, plan, shaOf), await listTree(gitDir, tree));

@@ -1,4 +1,5 @@
 export { type CommitTraits, describeCommit } from './describe-commit.ts';
+export { exportTree } from './export-tree.ts';
 export type { FetchedBranch, FetchTask } from './fetch-branch.ts';
 export type { GitConfigEntry, GitProtocol } from './git-settings.ts';
 export { clampBothEnds, GIT_TEXT_MAX_CHARS, redactGitText } from './git-text.ts';
@@ -27,7 +28,8 @@ export { type MissionPush, MissionRepository, type SnapshotImport, type Syntheti
 export { type PackImport, SHALLOW_FILE_MAX_BYTES } from './move-packs.ts';
 export type { NotImported, NotImportedReason } from './plan-tree-change.ts';
 export { MAX_PUSH_TRIES, type PushOutcome } from './push-branch.ts';
-export { type CommitDiff, DIFF_ERROR_MAX_CHARS, type DiffStat, MAX_PATCH_BYTES, type NameStatusEntry } from './read-diff.ts';
+export type { CommitDiff } from './read-diff.ts';
+export { IGNORE_FILE_MAX_CHARS, IGNORE_FILES_MAX, type IgnoreFile, readIgnoreFiles } from './read-ignore-files.ts';
 export type { UserSettings } from './read-user-settings.ts';
 export type { RemoteCredential, ServerRemote } from './remote-access.ts';
 export {
@@ -40,5 +42,4 @@ export {
   type GitResult,
   runGit,
 } from './run-git.ts';
-export { type IgnoreFileOfCommit, readIgnoreFiles, snapshotCommit } from './snapshot-commit.ts';
-export type { OpenEntry } from './write-blobs.ts';
+export type { OpenEntry, TreeContent } from './write-blobs.ts';

@@ -1,7 +1,6 @@
 import { lstat, realpath } from 'node:fs/promises';
 import { CodedError, codeOf } from '@firecrew/base';
 import { isCommitId } from '@firecrew/delivery';
-import { textOf } from './git-records.ts';
 import { readUserSettings, type UserSettings } from './read-user-settings.ts';
 import { GIT_LOCAL_TIMEOUT_MS, GIT_SMALL_OUTPUT_BYTES, type GitOptions, runGit } from './run-git.ts';
 
@@ -34,7 +33,8 @@ async function ask(
   config: GitOptions['config'] = [],
 ): Promise<string | undefined> {
   const answer = await runGit(args, { ...place, config, ...LIMITS, exitCodes: [0, 1, 128] });
-  return answer.exitCode === 0 ? textOf(answer.stdout) : undefined;
+  // Only the last line end is git's: a path may end in a blank.
+  return answer.exitCode === 0 ? answer.stdout.toString('utf8').replace(/\n$/, '') : undefined;
 }
 
 /**
@@ -91,7 +91,13 @@ async function locate(cwd: string, path: string): Promise<Located> {
   ];
   const answer = await ask(['rev-parse', '--path-format=absolute', ...names], { cwd });
   const [root, gitDir, commonDir, objectDirectory, shallow, format] = answer?.split('\n') ?? [];
-  if (root === undefined || gitDir === undefined || commonDir === undefined || objectDirectory === undefined || format === undefined) {
+  if (
+    root === undefined ||
+    gitDir === undefined ||
+    commonDir === undefined ||
+    objectDirectory === undefined ||
+    (format !== 'sha1' && format !== 'sha256')
+  ) {
     throw new CodedError('repo_not_git', `${path} could not be read as a git repository`, { id: path });
   }
   if (cwd !== root && !cwd.startsWith(`${root}/`)) {
@@ -100,5 +106,5 @@ async function locate(cwd: string, path: string): Promise<Located> {
       action: `Name ${root}.`,
     });
   }
-  return { root, gitDir, commonDir, objectDirectory, objectFormat: format === 'sha256' ? 'sha256' : 'sha1', shallow: shallow === 'true' };
+  return { root, gitDir, commonDir, objectDirectory, objectFormat: format, shallow: shallow === 'true' };
 }

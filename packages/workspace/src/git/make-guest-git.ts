@@ -82,7 +82,7 @@ async function initEmpty(guest: string, branch: string, format: 'sha1' | 'sha256
 async function fetchInto(guest: string, gitDir: string, commit: string, depth: number | undefined): Promise<void> {
   const cut = depth === undefined ? ['--update-shallow'] : [`--depth=${depth}`];
   const args = ['fetch', '--quiet', '--no-tags', '--no-recurse-submodules', '--no-write-fetch-head', '--no-auto-maintenance', ...cut];
-  await runGit([...args, '--', `file://${gitDir}`, commit], {
+  await runGit([...args, '--', gitDir, commit], {
     gitDir: guest,
     ...LIMITS,
     timeoutMs: GIT_PACK_TIMEOUT_MS,

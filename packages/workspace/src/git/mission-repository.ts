@@ -3,15 +3,18 @@ import { join } from 'node:path';
 import type { ManifestEntry } from '@firecrew/artifact-capture';
 import type { CommitPlan } from '@firecrew/delivery';
 import { type CommitTraits, describeCommit } from './describe-commit.ts';
+import { exportTree } from './export-tree.ts';
 import { type FetchedBranch, type FetchTask, fetchBranch } from './fetch-branch.ts';
 import { pathKey } from './git-records.ts';
+import { findIgnored } from './ignored-paths.ts';
 import { changesBetween, type ImportedCommit, importChanges, treeOf } from './import-changes.ts';
+import { listTree, type TreeListing } from './list-tree.ts';
 import { type GuestGit, type GuestGitOptions, makeGuestGit } from './make-guest-git.ts';
 import { isAncestor, type PackImport, readPack, writePack } from './move-packs.ts';
 import { type PushOutcome, pushByComparison } from './push-branch.ts';
 import { type CommitDiff, readDiff } from './read-diff.ts';
 import { type ServerRemote, serverAccess } from './remote-access.ts';
-import type { OpenEntry } from './write-blobs.ts';
+import type { TreeContent } from './write-blobs.ts';
 
 /** A collected tree that becomes a commit on top of a base. */
 export interface SnapshotImport {
@@ -20,8 +23,10 @@ export interface SnapshotImport {
   readonly baseManifest: Iterable<ManifestEntry>;
   /** The manifest of the tree that came back. */
   readonly manifest: Iterable<ManifestEntry>;
-  readonly open: OpenEntry;
+  readonly content: TreeContent;
   readonly commit: CommitPlan;
+  /** `leave` (the default): new paths that the base's ignore rules ignore are left out, by name. */
+  readonly ignoredPaths?: 'leave' | 'import';
 }
 
 /** A caller's uncommitted changes that become a commit on top of their HEAD. */
@@ -32,7 +37,7 @@ export interface SyntheticBaseImport {
   /** Paths that differ from HEAD, and paths that are gone; both as `listUploadFiles` gives them. */
   readonly changed: readonly Uint8Array[];
   readonly removed: readonly Uint8Array[];
-  readonly open: OpenEntry;
+  readonly content: TreeContent;
   readonly commit: CommitPlan;
 }
 
@@ -70,21 +75,36 @@ export class MissionRepository {
 
   /** Commits what differs between two manifests. Throws CodedError `base_missing`, `content_mismatch`, `tree_not_as_planned`. */
   async importSnapshot(input: SnapshotImport): Promise<ImportedCommit> {
-    const { baseCommit, open, commit } = input;
-    return importChanges(this.dir, { baseCommit, open, commit, ...changesBetween(input.baseManifest, input.manifest) });
+    const { baseCommit, content, commit, ignoredPaths = 'leave' } = input;
+    return importChanges(this.dir, { baseCommit, content, commit, ignoredPaths, ...changesBetween(input.baseManifest, input.manifest) });
   }
 
   /** Commits a caller's uncommitted changes; paths they did not change stay as in HEAD. Errors as `importSnapshot`. */
   async importSyntheticBase(input: SyntheticBaseImport): Promise<ImportedCommit> {
     const changed = new Set(input.changed.map(pathKey));
     const set = [...input.manifest].filter((entry) => changed.has(pathKey(entry.path)));
-    const { open, commit, removed } = input;
-    return importChanges(this.dir, { baseCommit: input.headCommit, set, removed, open, commit });
+    const { content, commit, removed } = input;
+    return importChanges(this.dir, { baseCommit: input.headCommit, set, removed, content, commit, ignoredPaths: 'import' });
   }
 
-  /** Patch, paths and sizes between two commits; a failure is `diffError`, never an empty diff. */
-  async diff(base: string, commit: string, options: { readonly maxPatchBytes?: number } = {}): Promise<CommitDiff> {
-    return readDiff(this.dir, base, commit, options);
+  /** Patch, paths and sizes between two commits; what failed is in `errors`, never an empty diff. */
+  async diff(base: string, commit: string): Promise<CommitDiff> {
+    return readDiff(this.dir, base, commit);
+  }
+
+  /** Writes the tree of a commit into a new folder, byte for byte. Throws CodedError `base_missing`. */
+  async exportTree(commit: string, folder: string): Promise<void> {
+    return exportTree(this.dir, commit, folder);
+  }
+
+  /** Every file, link and submodule of a commit by byte path (one character per byte). */
+  async listTree(commit: string): Promise<TreeListing> {
+    return listTree(this.dir, await treeOf(this.dir, commit));
+  }
+
+  /** Those of `paths` (files) that the ignore rules of a commit ignore, one character per byte. */
+  async ignoredPaths(commit: string, paths: readonly Uint8Array[]): Promise<ReadonlySet<string>> {
+    return findIgnored(this.dir, await this.listTree(commit), paths);
   }
 
   /** Writes the `.git` of a guest as a tar. */

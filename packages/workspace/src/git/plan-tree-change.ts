@@ -3,7 +3,7 @@ import { keyPath, pathKey } from './git-records.ts';
 import type { TreeListing } from './list-tree.ts';
 
 /** Why a path of a collected tree does not enter the commit. */
-export type NotImportedReason = 'git_name' | 'symbolic_gitmodules' | 'inside_submodule' | 'is_submodule';
+export type NotImportedReason = 'git_name' | 'ignored' | 'symbolic_gitmodules' | 'inside_submodule' | 'is_submodule';
 
 /** A path that stays as it was in the base, and why. */
 export interface NotImported {
@@ -50,7 +50,12 @@ function foldersOf(base: TreeListing): Set<string> {
  * What becomes of the base's tree when `set` is written and `removed` taken out. Submodules are never touched, folders are not git's to hold, and names
  * that git skips or that other systems read as `.git` are left out by name.
  */
-export function planTreeChange(base: TreeListing, set: readonly ManifestEntry[], removed: readonly Uint8Array[]): TreeChangePlan {
+export function planTreeChange(
+  base: TreeListing,
+  set: readonly ManifestEntry[],
+  removed: readonly Uint8Array[],
+  ignored: ReadonlySet<string> = new Set(),
+): TreeChangePlan {
   const folders = foldersOf(base);
   const wanted: ManifestEntry[] = [];
   const notImported: NotImported[] = [];
@@ -66,7 +71,7 @@ export function planTreeChange(base: TreeListing, set: readonly ManifestEntry[],
       takeOut(key);
       continue;
     }
-    const reason = refusal(entry, key, base, folders);
+    const reason = refusal(entry, key, base, folders) ?? (ignored.has(key) ? 'ignored' : undefined);
     if (reason !== undefined) {
       notImported.push({ path: entry.path, reason });
       continue;

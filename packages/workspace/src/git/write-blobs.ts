@@ -4,65 +4,90 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ManifestEntry, readableName } from '@firecrew/artifact-capture';
 import { CodedError } from '@firecrew/base';
-import { malformed } from './git-records.ts';
+import { type ReadBlobOptions, readBlobEntries } from '../tree/read-snapshot.ts';
+import { malformed, pathKey } from './git-records.ts';
 import { GIT_PACK_TIMEOUT_MS, GIT_SMALL_OUTPUT_BYTES, runGit } from './run-git.ts';
 
 /** Gives the content of one entry: the bytes of a file, the target text of a link. Never by a path that git would follow. */
 export type OpenEntry = (path: Uint8Array, entry: ManifestEntry) => AsyncIterable<Uint8Array> | Promise<AsyncIterable<Uint8Array>>;
 
-function changed(entry: ManifestEntry, what: string): CodedError {
-  return new CodedError('content_mismatch', `${readableName(entry.path)} has ${what} than its manifest says`, {
-    action: 'Collect or fetch the snapshot again.',
-  });
+/** Where the content of a tree comes from: one entry at a time, or a snapshot blob that is read once in order. */
+export type TreeContent = OpenEntry | { readonly blobFile: string; readonly options?: Omit<ReadBlobOptions, 'snapshotId'> };
+
+interface Piece {
+  readonly entry: ManifestEntry;
+  readonly content: AsyncIterable<Uint8Array>;
 }
 
-async function* blobCommands(entries: readonly ManifestEntry[], open: OpenEntry): AsyncGenerator<Uint8Array> {
-  for (const [at, entry] of entries.entries()) {
+function changed(entry: ManifestEntry, what: string): CodedError {
+  return new CodedError('content_mismatch', `${readableName(entry.path)} ${what}`, { action: 'Collect or fetch the snapshot again.' });
+}
+
+async function* piecesOf(wanted: readonly ManifestEntry[], source: TreeContent): AsyncGenerator<Piece> {
+  const missing = new Map(wanted.map((entry) => [pathKey(entry.path), entry]));
+  if (typeof source === 'function') {
+    for (const entry of wanted) yield { entry, content: await source(entry.path, entry) };
+    return;
+  }
+  for await (const found of readBlobEntries(source.blobFile, source.options ?? {})) {
+    const key = pathKey(found.path);
+    const entry = missing.get(key);
+    if (entry === undefined || found.kind === 'directory') continue;
+    missing.delete(key);
+    yield { entry, content: found.content };
+  }
+  for (const entry of missing.values()) throw changed(entry, 'is not in the snapshot');
+}
+
+async function* blobCommands(wanted: readonly ManifestEntry[], source: TreeContent, order: ManifestEntry[]): AsyncGenerator<Uint8Array> {
+  for await (const { entry, content } of piecesOf(wanted, source)) {
+    order.push(entry);
     // The length comes first, so nothing within the content can be read as a command.
-    yield Buffer.from(`blob\nmark :${at + 1}\ndata ${entry.size}\n`);
+    yield Buffer.from(`blob\nmark :${order.length}\ndata ${entry.size}\n`);
     const hash = createHash('sha256');
     let bytes = 0;
-    for await (const chunk of await open(entry.path, entry)) {
+    for await (const chunk of content) {
       bytes += chunk.length;
-      if (bytes > entry.size) throw changed(entry, 'more bytes');
+      if (bytes > entry.size) throw changed(entry, 'has more bytes than its manifest says');
       hash.update(chunk);
       yield chunk;
     }
-    if (bytes !== entry.size) throw changed(entry, 'fewer bytes');
-    if (hash.digest('hex') !== entry.sha256) throw changed(entry, 'another content');
+    if (bytes !== entry.size) throw changed(entry, 'has fewer bytes than its manifest says');
+    if (hash.digest('hex') !== entry.sha256) throw changed(entry, 'has another content than its manifest says');
     yield Buffer.from('\n');
   }
   yield Buffer.from('done\n');
 }
 
-function readMarks(text: string, count: number): string[] {
-  const shas: string[] = [];
+function readMarks(text: string, order: readonly ManifestEntry[]): Map<string, string> {
+  const blobs = new Map<string, string>();
   for (const line of text.split('\n')) {
     const [, mark, sha] = /^:([1-9][0-9]*) ([0-9a-f]{40}|[0-9a-f]{64})$/.exec(line) ?? [];
-    if (mark !== undefined && sha !== undefined) shas[Number(mark) - 1] = sha;
+    const entry = order[Number(mark) - 1];
+    if (entry !== undefined && sha !== undefined) blobs.set(entry.sha256, sha);
   }
-  if (shas.length !== count || Object.keys(shas).length !== count) throw malformed('fast-import did not name every blob');
-  return shas;
+  if (blobs.size !== order.length) throw malformed('fast-import did not name every blob');
+  return blobs;
 }
 
 /**
  * Writes the content of `entries` (files and links) as blobs and gives their object ids by SHA-256.
  * Throws CodedError `content_mismatch` when a content is not what its manifest says.
  */
-export async function writeBlobs(gitDir: string, entries: readonly ManifestEntry[], open: OpenEntry): Promise<Map<string, string>> {
-  const distinct = [...new Map(entries.map((entry) => [entry.sha256, entry])).values()];
-  if (distinct.length === 0) return new Map();
+export async function writeBlobs(gitDir: string, entries: readonly ManifestEntry[], source: TreeContent): Promise<Map<string, string>> {
+  const wanted = [...new Map(entries.map((entry) => [entry.sha256, entry])).values()];
+  if (wanted.length === 0) return new Map();
   const folder = await mkdtemp(join(tmpdir(), 'firecrew-git-'));
   try {
     const marks = join(folder, 'marks');
+    const order: ManifestEntry[] = [];
     await runGit(['fast-import', '--quiet', '--done', '--date-format=raw', `--export-marks=${marks}`], {
       gitDir,
-      input: blobCommands(distinct, open),
+      input: blobCommands(wanted, source, order),
       timeoutMs: GIT_PACK_TIMEOUT_MS,
       maxOutputBytes: GIT_SMALL_OUTPUT_BYTES,
     });
-    const shas = readMarks(await readFile(marks, 'latin1'), distinct.length);
-    return new Map(distinct.map((entry, at) => [entry.sha256, shas[at] ?? '']));
+    return readMarks(await readFile(marks, 'latin1'), order);
   } finally {
     await rm(folder, { recursive: true, force: true });
     await removeCrashReports(gitDir);

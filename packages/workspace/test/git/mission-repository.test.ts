@@ -1,8 +1,12 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { MAX_PATCH_BYTES } from '@firecrew/artifact-capture';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { MissionRepository } from '../../src/git/index.ts';
+import { MissionRepository, runGit } from '../../src/git/index.ts';
+import { serverAccess } from '../../src/git/remote-access.ts';
+import { snapshotDirectory } from '../../src/tree/index.ts';
 import { commitAll, type FakeEntry, fakeTree, git, PLAN, personRepository, put, type Scratch, scratch } from './scratch.ts';
 
+const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1');
 let place: Scratch;
 beforeEach(() => {
   place = scratch();
@@ -23,7 +27,7 @@ async function importOver(files: Record<string, string>, before: readonly FakeEn
     baseCommit: base,
     baseManifest: fakeTree(before).manifest,
     manifest: tree.manifest,
-    open: tree.open,
+    content: tree.open,
     commit: PLAN,
   });
   const listing = git(repository.dir, ['ls-tree', '-r', '-z', done.commit])
@@ -73,7 +77,7 @@ describe('a collected tree becomes a commit', () => {
         baseCommit: commit,
         baseManifest: fakeTree([['a', '1']]).manifest,
         manifest: tree.manifest,
-        open: tree.open,
+        content: tree.open,
         commit: PLAN,
       });
       ids.push(done.commit);
@@ -146,7 +150,7 @@ describe('a collected tree becomes a commit', () => {
         ['mod', '', 'directory'],
       ]).manifest,
       manifest: tree.manifest,
-      open: tree.open,
+      content: tree.open,
       commit: PLAN,
     });
     expect(git(repository.dir, ['ls-tree', '-r', done.commit])).toMatch(/^100644 blob \w+\ta\n160000 commit 1{40}\tmod$/);
@@ -163,7 +167,7 @@ describe('a collected tree becomes a commit', () => {
         ['mod', '', 'directory'],
       ]).manifest,
       manifest: [],
-      open: tree.open,
+      content: tree.open,
       commit: PLAN,
     });
     expect(git(repository.dir, ['ls-tree', '-r', '--name-only', gone.commit])).toBe('mod');
@@ -188,10 +192,10 @@ describe('a collected tree becomes a commit', () => {
     const { repository, base } = await repositoryOf(place.path('source'));
     const common = { baseManifest: [], commit: PLAN, manifest: fakeTree([['a', '12']]).manifest };
     for (const content of ['1', '123', '21']) {
-      const attempt = repository.importSnapshot({ ...common, baseCommit: base, open: fakeTree([['a', content]]).open });
+      const attempt = repository.importSnapshot({ ...common, baseCommit: base, content: fakeTree([['a', content]]).open });
       await expect(attempt).rejects.toMatchObject({ code: 'content_mismatch' });
     }
-    const lost = repository.importSnapshot({ ...common, baseCommit: '1'.repeat(40), open: fakeTree([['a', '12']]).open });
+    const lost = repository.importSnapshot({ ...common, baseCommit: '1'.repeat(40), content: fakeTree([['a', '12']]).open });
     await expect(lost).rejects.toMatchObject({ code: 'base_missing' });
     expect(existsSync(`${repository.dir}/index`)).toBe(false);
   });
@@ -218,30 +222,141 @@ describe('the diff of two commits', () => {
       ],
     );
     const diff = await repository.diff(base, done.commit);
-    expect(diff.diffError).toBeUndefined();
-    expect(diff.nameStatus.map((entry) => [entry.status, entry.path.toString(), entry.oldPath?.toString()])).toEqual([
+    expect(diff.errors).toEqual([]);
+    expect(diff.files.map((entry) => [entry.status, text(entry.path), entry.from === undefined ? undefined : text(entry.from)])).toEqual([
       ['M', 'a', undefined],
       ['R', 'c', 'b'],
       ['A', 'n\n', undefined],
     ]);
-    expect(diff.diffStat).toEqual({ files: 3, binaryFiles: 1, insertions: 2, deletions: 1 });
-    expect(diff.patch.toString()).toContain('GIT binary patch');
-    expect(diff).toMatchObject({ empty: false, truncated: false });
+    expect(diff.stat).toEqual({ files: 3, binaryFiles: 1, insertions: 2, deletions: 1 });
+    expect(text(diff.patch ?? new Uint8Array())).toContain('GIT binary patch');
+    expect(diff).toMatchObject({ isEmpty: false, isComplete: true, truncated: false });
+    expect(text(diff.rawNameStatus ?? new Uint8Array())).toMatch(/^M\0a\0/);
   });
 
   it('is empty when nothing changed, cut at its limit, and an error when it cannot be computed', async () => {
-    const { repository, base, done } = await importOver({ a: '1\n' }, [['a', '1\n']], [['a', 'x\n'.repeat(1000)]]);
+    const { repository, base, done } = await importOver({ a: '1\n' }, [['a', '1\n']], [['a', 'x\n'.repeat(MAX_PATCH_BYTES / 2)]]);
     expect(await repository.diff(base, base)).toMatchObject({
-      empty: true,
-      diffStat: { files: 0, binaryFiles: 0, insertions: 0, deletions: 0 },
+      isEmpty: true,
+      stat: { files: 0, binaryFiles: 0, insertions: 0, deletions: 0 },
     });
-    const cut = await repository.diff(base, done.commit, { maxPatchBytes: 100 });
-    expect(cut).toMatchObject({ truncated: true, empty: false });
-    expect(cut.patch).toHaveLength(100);
-    const whole = await repository.diff(base, done.commit);
-    expect((await repository.diff(base, done.commit, { maxPatchBytes: whole.patch.length })).truncated).toBe(false);
-    expect((await repository.diff(base, done.commit, { maxPatchBytes: whole.patch.length - 1 })).truncated).toBe(true);
-    expect((await repository.diff(base, '1'.repeat(40))).diffError).toMatchObject({ code: 'git_failed' });
+    const cut = await repository.diff(base, done.commit);
+    expect(cut).toMatchObject({ truncated: true, isEmpty: false, isComplete: true, fileCount: 1 });
+    expect(cut.patch).toHaveLength(MAX_PATCH_BYTES);
+    const failed = await repository.diff(base, '1'.repeat(40));
+    expect(failed).toMatchObject({ isEmpty: false, isComplete: false });
+    expect(failed.errors.map((error) => error.what)).toEqual(['patch', 'name_status', 'numstat']);
+  });
+});
+
+describe('paths that the base ignores', () => {
+  const rules = { '.gitignore': '*.log\n/out/\n!keep.log\n', 'd/.gitignore': 'local\n', 'tracked.log': '1' };
+  const before: FakeEntry[] = [['tracked.log', '1']];
+  const after: FakeEntry[] = [
+    ['tracked.log', '2'],
+    ['x.log', 'l'],
+    ['keep.log', 'k'],
+    ['out/x', 'o'],
+    ['d/local', 'l'],
+    ['local', 'l'],
+    ['sub/out/x', 'o'],
+    [':(top)y.log', 'l'],
+    ['-v.log', 'l'],
+    ['.git/x.log', 'x'],
+    [Buffer.from([0x80, 0x2e, 0x6c, 0x6f, 0x67]), 'l'],
+  ];
+
+  it('are left out of the commit by name, unless they are tracked', async () => {
+    const { names, done } = await importOver(rules, before, after);
+    expect(names.map((name) => name.slice(7))).toEqual(['.gitignore', 'd/.gitignore', 'keep.log', 'local', 'sub/out/x', 'tracked.log']);
+    expect(done.notImported.map((left) => [text(left.path), left.reason])).toEqual([
+      ['-v.log', 'ignored'],
+      ['.git/x.log', 'git_name'],
+      [':(top)y.log', 'ignored'],
+      ['d/local', 'ignored'],
+      ['out/x', 'ignored'],
+      ['x.log', 'ignored'],
+      ['\x80.log', 'ignored'],
+    ]);
+  });
+
+  it('are judged by the rules of the base, not by those of the collected tree', async () => {
+    const { names } = await importOver(
+      { a: '1' },
+      [['a', '1']],
+      [
+        ['a', '1'],
+        ['.gitignore', '*'],
+        ['x', 'x'],
+      ],
+    );
+    expect(names.map((name) => name.slice(7))).toEqual(['.gitignore', 'a', 'x']);
+  });
+
+  it('can be asked for, and imported when wanted', async () => {
+    const { repository, base } = await importOver(rules, before, before);
+    expect(
+      [
+        ...(await repository.ignoredPaths(
+          base,
+          after.map(([path]) => Buffer.from(path)),
+        )),
+      ].sort(),
+    ).toEqual(['-v.log', ':(top)y.log', 'd/local', 'out/x', 'tracked.log', 'x.log', '\x80.log']);
+    const tree = fakeTree(after);
+    const all = await repository.importSnapshot({
+      baseCommit: base,
+      baseManifest: [],
+      manifest: tree.manifest,
+      content: tree.open,
+      commit: PLAN,
+      ignoredPaths: 'import',
+    });
+    expect(all.notImported.map((left) => left.reason)).toEqual(['git_name']);
+  });
+});
+
+describe('the tree of a commit', () => {
+  it('is written out as it was committed, and comes back from a snapshot blob', async () => {
+    const source = place.path('source');
+    const files = {
+      '.gitattributes': '*.txt text eol=crlf\n*.id ident\n*.bin filter=evil\nhidden export-ignore\n',
+      'a.txt': '1\n2\n',
+      'x.id': '$Id$\n',
+      'x.bin': 'b',
+      hidden: 'h',
+    };
+    personRepository(source, files);
+    put(source, 'run', '#!', 0o755);
+    symlinkSync('/etc/passwd', `${source}/link`);
+    put(source, Buffer.from([0x62, 0x80]), 'odd');
+    const base = commitAll(source, 'all');
+    const { repository } = await repositoryOf(source);
+    await repository.exportTree(base, place.path('out'));
+    for (const [name, content] of Object.entries(files)) expect(readFileSync(place.path('out', name), 'utf8')).toBe(content);
+    await expect(repository.exportTree(base, place.path('out'))).rejects.toMatchObject({ code: 'EEXIST' });
+
+    const before = await snapshotDirectory(place.path('out'), place.path('before.blob'));
+    put(place.path('out'), 'a.txt', 'changed\n');
+    put(place.path('out'), 'copy.txt', 'changed\n');
+    const after = await snapshotDirectory(place.path('out'), place.path('after.blob'));
+    const done = await repository.importSnapshot({
+      baseCommit: base,
+      baseManifest: before.entries,
+      manifest: after.entries,
+      content: { blobFile: place.path('after.blob') },
+      commit: PLAN,
+    });
+    expect(git(repository.dir, ['diff-tree', '-r', '--name-status', base, done.commit])).toBe('M\ta.txt\nA\tcopy.txt');
+    expect(git(repository.dir, ['cat-file', 'blob', `${done.commit}:copy.txt`])).toBe('changed');
+    const wrong = repository.importSnapshot({
+      baseCommit: base,
+      baseManifest: before.entries,
+      manifest: after.entries,
+      content: { blobFile: place.path('before.blob') },
+      commit: PLAN,
+    });
+    await expect(wrong).rejects.toMatchObject({ code: 'content_mismatch' });
   });
 });
 
@@ -416,6 +531,35 @@ describe('the remote of a mission', () => {
       verdict: 'unreadable',
       reason: 'remote_unreadable',
     });
+  });
+});
+
+describe('a login for a remote', () => {
+  const ask = async (remoteUrl: string, host: string) => {
+    const { access } = serverAccess({ remoteUrl, credential: { username: 'x-token', password: 'p%40 "$(id)' } });
+    const input = Buffer.from(`protocol=https\nhost=${host}\n\n`);
+    const { stdout } = await runGit(['credential', 'fill'], {
+      ...access,
+      input,
+      cwd: place.dir,
+      timeoutMs: 30_000,
+      maxOutputBytes: 4096,
+      exitCodes: [0, 128],
+    });
+    return { answer: text(stdout), access };
+  };
+
+  it('reaches git for its own host alone, and stands in no argument', async () => {
+    const { answer, access } = await ask('https://forge.example/a', 'forge.example');
+    expect(answer).toContain('username=x-token\npassword=p%40 "$(id)\n');
+    expect(JSON.stringify(access.config)).not.toContain('p%40');
+    expect((await ask('https://forge.example/a', 'evil.example')).answer).not.toContain('p%40');
+    expect((await ask('https://forge.example:8443/a', 'forge.example')).answer).not.toContain('p%40');
+  });
+
+  it('is refused when it would add lines of its own', () => {
+    const login = () => serverAccess({ remoteUrl: 'https://forge.example/a', credential: { username: 'a', password: 'b\nhost=evil' } });
+    expect(login).toThrow(expect.objectContaining({ code: 'remote_credential_malformed' }));
   });
 });
 

@@ -53,7 +53,7 @@ export function personRepository(dir: string, files: Record<string, string>): st
 }
 
 export function commitAll(dir: string, message: string): string {
-  git(dir, ['add', '-A']);
+  git(dir, ['add', '-A', '-f']);
   git(dir, ['commit', '-q', '--allow-empty', '-m', message]);
   return git(dir, ['rev-parse', 'HEAD']);
 }
