@@ -13,8 +13,10 @@ if (unknown.length > 0) {
 }
 
 let failed = 0;
+let ran = 0;
 for (const [name, check] of Object.entries(checks)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
+  ran += 1;
   const started = performance.now();
   const findings = await check();
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
@@ -22,5 +24,5 @@ for (const [name, check] of Object.entries(checks)) {
   for (const finding of findings) console.log(finding.replace(/^/gm, '  '));
   if (findings.length > 0) failed += 1;
 }
-console.log(failed === 0 ? 'lint: all checks hold' : `lint: ${failed} checks failed`);
+console.log(failed === 0 ? 'lint: all checks hold' : `lint: ${failed} of ${ran} checks failed`);
 process.exitCode = failed === 0 ? 0 : 1;

@@ -27,9 +27,11 @@ export interface ErrorCodes {
   readonly findings: readonly string[];
 }
 
-/** A class of errors with a code: the closed list of its codes, where its type is one. */
+/** A class of errors with a code: the closed list of its codes, where its type is one; `fixed` where who throws it gives no code. */
 interface CodedClass {
   readonly codes: readonly string[] | undefined;
+  readonly fixed: boolean;
+  readonly message?: string | undefined;
 }
 
 /** An error whose code comes from elsewhere (off a wire) says so on the line above: `any code: <why>`. */
@@ -49,8 +51,9 @@ export function findErrorCodes(root: string): ErrorCodes {
       const before = found.get(key);
       found.set(key, { packageName: manifest.name, code, message: before?.message ?? said.message, action: before?.action ?? said.action });
     };
-    const nothing = { message: undefined, action: undefined };
-    for (const [name, { codes }] of scope.classes) for (const code of codes ?? []) add(code, nothing, `${folder}: ${name}`);
+    for (const [name, { codes, message }] of scope.classes) {
+      for (const code of codes ?? []) add(code, { message, action: undefined }, `${folder}: ${name}`);
+    }
     for (const file of files) findings.push(...readThrows(file, scope, add));
   }
   const codes = [...found.values()].sort((a, b) => compare(`${a.packageName} ${a.code}`, `${b.packageName} ${b.code}`));
@@ -67,7 +70,7 @@ function packageScope(files: readonly SourceFile[]): PackageScope {
   const lists = new Map<string, readonly string[]>();
   const texts = new Map<string, string>();
   const aliases = new Map<string, SyntaxNode>();
-  const classes = new Map<string, CodedClass>([['CodedError', { codes: undefined }]]);
+  const classes = new Map<string, CodedClass>([['CodedError', { codes: undefined, fixed: false }]]);
   const pending: SyntaxNode[] = [];
   for (const file of files) {
     walkSyntax(file.program, (node) => {
@@ -85,7 +88,7 @@ function packageScope(files: readonly SourceFile[]): PackageScope {
   }
   for (const node of pending) {
     const name = identifierName(node.id);
-    const coded = codedClass(node, unions, lists, aliases, classes);
+    const coded = codedClass(node, lists, aliases, classes);
     if (name !== undefined && coded !== undefined && name !== 'CodedError') classes.set(name, coded);
   }
   return { classes, unions, texts };
@@ -128,7 +131,6 @@ function membersOf(
 
 function codedClass(
   node: SyntaxNode,
-  unions: ReadonlyMap<string, readonly string[]>,
   lists: ReadonlyMap<string, readonly string[]>,
   aliases: ReadonlyMap<string, SyntaxNode>,
   classes: ReadonlyMap<string, CodedClass>,
@@ -139,12 +141,23 @@ function codedClass(
   for (const member of Array.isArray(body) ? body.filter(isNode) : []) {
     if (member.type !== 'PropertyDefinition' || identifierName(member.key) !== 'code') continue;
     const fixed = literalText(isNode(member.value) && member.value.type.startsWith('TS') ? member.value.expression : member.value);
-    if (fixed !== undefined) return { codes: [fixed] };
+    if (fixed !== undefined) return { codes: [fixed], fixed: true };
     const type = isNode(member.typeAnnotation) ? member.typeAnnotation.typeAnnotation : undefined;
-    if (!isNode(type)) return { codes: undefined };
-    return { codes: unions.get(identifierName(type.typeName) ?? '') ?? membersOf(type, lists, aliases) };
+    if (!isNode(type)) return { codes: undefined, fixed: false };
+    return { codes: membersOf(type, lists, aliases), fixed: false };
   }
-  return parent === 'Error' ? undefined : { codes: undefined };
+  return parent === 'Error' ? undefined : fixedBySuper(node);
+}
+
+/** What a class gives to the constructor of its coded parent: `super('link_lost', ...)`. */
+function fixedBySuper(node: SyntaxNode): CodedClass {
+  let found: CodedClass = { codes: undefined, fixed: false };
+  walkSyntax(node, (call) => {
+    if (call.type !== 'CallExpression' || !isNode(call.callee) || call.callee.type !== 'Super' || !Array.isArray(call.arguments)) return;
+    const codes = codesOf(call.arguments[0]);
+    if (codes !== undefined) found = { codes, fixed: true, message: joinedText(call.arguments[1]) };
+  });
+  return found;
 }
 
 function readThrows(file: SourceFile, scope: PackageScope, add: (code: string, said: Said, place: string) => void): readonly string[] {
@@ -152,7 +165,7 @@ function readThrows(file: SourceFile, scope: PackageScope, add: (code: string, s
   walkSyntax(file.program, (node) => {
     const name = node.type === 'NewExpression' ? identifierName(node.callee) : undefined;
     const coded = name === undefined ? undefined : scope.classes.get(name);
-    if (coded === undefined || !Array.isArray(node.arguments)) return;
+    if (coded === undefined || coded.fixed || !Array.isArray(node.arguments)) return;
     const line = file.lineAt(node.start);
     const codes = codesOf(node.arguments[0]) ?? unionOfBinding(file, node.arguments[0], scope);
     const action = node.arguments.map((argument) => actionOf(argument, scope.texts)).find((text) => text !== undefined);
