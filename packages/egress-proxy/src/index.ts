@@ -19,6 +19,7 @@ export {
   TUNNELS_MAX,
   TUNNELS_PER_HOST_MAX,
 } from './limits.ts';
+export { listOwnAddresses } from './list-own-addresses.ts';
 export { defaultResolve, type Resolve } from './look-up.ts';
 export { createEgressProxy, type EgressProxy, type EgressProxyOptions, type EgressProxyStats } from './proxy.ts';
 export { END_REASONS, type EndReason, PROXY_REASONS, type ProxyReason, type RefusalReason } from './reasons.ts';

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { createPolicy, loadAllowList } from '@firecrew/egress-policy';
 import { afterEach, describe, expect, it } from 'vitest';
 import * as exported from '../src/index.ts';
-import { createEgressProxy, EGRESS_PROXY_LIMITS } from '../src/index.ts';
+import { createEgressProxy, EGRESS_PROXY_LIMITS, listOwnAddresses } from '../src/index.ts';
 import { connectHead, type Harness, openTunnel, startHarness, statusOf, tunnelBytes, until } from './harness.ts';
 
 const RAW = [{ host: 'api.example.test', port: 443, protocol: 'tcp' as const }];
@@ -238,6 +238,13 @@ describe('a stream that fails', () => {
   });
 });
 
+describe('the addresses of this host', () => {
+  it('hold loopback and are all readable by a policy', () => {
+    expect(listOwnAddresses()).toContain('127.0.0.1');
+    expect(createPolicy({ rules: [], ownAddresses: listOwnAddresses() }).ownAddresses).toHaveLength(listOwnAddresses().length);
+  });
+});
+
 describe('what others see', () => {
   it('keeps its exports', () => {
     expect(Object.keys(exported).sort()).toMatchInlineSnapshot(`
@@ -262,6 +269,7 @@ describe('what others see', () => {
         "createEgressProxy",
         "defaultDial",
         "defaultResolve",
+        "listOwnAddresses",
         "refusalStatus",
       ]
     `);
