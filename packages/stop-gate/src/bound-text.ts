@@ -7,6 +7,15 @@ export function tailOfText(text: string | Uint8Array, limit: number): string {
   return withinBytes(clean, limit);
 }
 
+/** The first `limit` bytes of text, cut at a character boundary and then marked with "...". */
+export function headOfText(text: string, limit: number): string {
+  const bytes = new TextEncoder().encode(text);
+  if (bytes.length <= limit) return text;
+  let end = limit;
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return `${new TextDecoder().decode(bytes.subarray(0, end))}...`;
+}
+
 function withoutControls(text: string): string {
   return text.replace(/\r\n/g, '\n').replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '');
 }

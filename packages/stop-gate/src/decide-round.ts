@@ -1,5 +1,5 @@
-import { tailOfText } from './bound-text.ts';
-import { CHECK_FEEDBACK_BYTES, MAX_GATE_ROUNDS } from './limits.ts';
+import { headOfText, tailOfText } from './bound-text.ts';
+import { CHECK_FEEDBACK_BYTES, COMMAND_FEEDBACK_BYTES, MAX_GATE_ROUNDS } from './limits.ts';
 import type { Gate } from './plan-gate.ts';
 import { type GateReason, StopGateError } from './reasons.ts';
 
@@ -88,7 +88,7 @@ function failureFeedback(command: string, check: CheckResult): string {
         : `exited with status ${check.exitCode}`;
   const tail = outputOf(check);
   const output = tail === '' ? 'It printed nothing.\n' : `The end of its output:\n\n${tail}${tail.endsWith('\n') ? '' : '\n'}`;
-  return `The check that decides whether this task is done ${end}.\n\nThe check:\n\n${command}\n\n${output}\nFix the cause, then finish again.\n`;
+  return `The check that decides whether this task is done ${end}.\n\nThe check:\n\n${headOfText(command, COMMAND_FEEDBACK_BYTES)}\n\n${output}\nFix the cause, then finish again.\n`;
 }
 
 function outputOf(check: CheckResult): string {

@@ -10,10 +10,12 @@ export const CHECK_TIMEOUT_MS = 900_000;
 export const HOOK_CHECK_TIMEOUT_S = 540;
 /** Time limit of the Stop hook in the settings document, in seconds. */
 export const HOOK_TIMEOUT_S = 600;
-/** Longest check command, in bytes of UTF-8. */
-export const MAX_CHECK_BYTES = 65_536;
+/** Longest check command, in bytes of UTF-8: fits one argument of the kernel's 131,071. */
+export const MAX_CHECK_BYTES = 98_304;
+/** Bytes of the check command, from its start, that feedback repeats. */
+export const COMMAND_FEEDBACK_BYTES = 1000;
 /** Most protected globs of one gate. */
-export const MAX_PROTECTED_GLOBS = 256;
+export const MAX_PROTECTED_GLOBS = 100;
 /** Bytes of one tool event that the tap keeps; a longer one is cut and then skipped by the reader. */
 export const TAP_EVENT_MAX_BYTES = 1_048_576;
 /** Bytes of the tap that one drain reads. */

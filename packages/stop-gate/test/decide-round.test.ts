@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import {
   CHECK_FEEDBACK_BYTES,
   type CheckResult,
+  COMMAND_FEEDBACK_BYTES,
   checkIsDue,
   decideRound,
   GATE_REASONS,
@@ -74,6 +75,16 @@ describe('the decision after a round', () => {
         return bytes(shown.feedback) - bytes(empty.feedback) <= CHECK_FEEDBACK_BYTES;
       }),
     );
+  });
+
+  it('repeats a long command only in part, cut between characters', () => {
+    const feedbackOf = (check: string): string => {
+      const decision = decideRound({ gate: { requireChange: false, check }, round: 1, changed: true, check: failed });
+      return decision.verdict === 'next_round' ? decision.feedback : '';
+    };
+    const fits = 'x'.repeat(COMMAND_FEEDBACK_BYTES);
+    expect(feedbackOf(fits)).toContain(`${fits}\n`);
+    expect(feedbackOf(`${fits.slice(1)}é`)).toContain(`${fits.slice(1)}...\n`);
   });
 
   it('strips escape sequences that output could send to a terminal, and survives bytes that are no text', () => {
