@@ -64,19 +64,26 @@ export function checkInputsChanged(changedPaths: Iterable<string>, checkCommand:
   const words = wordsOf(checkCommand);
   const tools = words.map((word) => word.slice(word.lastIndexOf('/') + 1));
   const configurations = TOOL_CONFIGURATION.filter((row) => tools.some((tool) => row.tools.test(tool))).map((row) => row.files);
-  const named = new Set(words.map(asTreePath).filter((word) => word !== ''));
+  const files = new Set(words.map(asTreePath));
+  // A bare word is a file or a subcommand, seldom a folder: `npm test` says nothing of a folder called test.
+  const folders = new Set(words.filter((word) => word.includes('/')).map(asTreePath));
   const found: CheckInput[] = [];
   for (const path of changedPaths) {
-    const kind = kindOf(path, named, configurations);
+    const kind = kindOf(path, files, folders, configurations);
     if (kind !== undefined) found.push({ path, kind });
   }
   return found;
 }
 
-function kindOf(path: string, named: ReadonlySet<string>, configurations: readonly RegExp[]): CheckInputKind | undefined {
+function kindOf(
+  path: string,
+  files: ReadonlySet<string>,
+  folders: ReadonlySet<string>,
+  configurations: readonly RegExp[],
+): CheckInputKind | undefined {
   const parts = path.split('/');
   const name = parts.at(-1) ?? '';
-  if (parts.some((_, at) => named.has(parts.slice(0, at + 1).join('/')))) return 'check_script';
+  if (files.has(path) || parts.some((_, at) => folders.has(parts.slice(0, at).join('/')))) return 'check_script';
   if (TEST_FILE.test(name) || parts.slice(0, -1).some((part) => TEST_FOLDERS.has(part.toLowerCase()))) return 'test_file';
   if (ALWAYS_CONFIGURATION.test(name) || configurations.some((files) => files.test(name))) return 'runner_configuration';
   return undefined;
@@ -88,5 +95,5 @@ function wordsOf(command: string): string[] {
 }
 
 function asTreePath(word: string): string {
-  return word.replace(/^(?:\.\/+)+/, '').replace(/\/+$/, '');
+  return word.replace(/^(?:\.\/+)+/, '').replace(/\/+$/, '') || '.';
 }

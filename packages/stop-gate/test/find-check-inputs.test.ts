@@ -24,6 +24,8 @@ describe('inputs of the check', () => {
     ['ci/check.sh', 'cd src && bash "ci/check.sh"', 'check_script'],
     ['ci/lib.sh', 'run-all ci/', 'check_script'],
     ['gradlew', './gradlew test', 'check_script'],
+    ['check', 'sh check', 'check_script'],
+    ['test/add.js', 'npm test', 'test_file'],
   ])('%s is one of %j: %s', (path, command, kind) => {
     expect(checkInputsChanged([path], command)).toEqual([{ path, kind }]);
   });
@@ -37,6 +39,9 @@ describe('inputs of the check', () => {
     ['src/contest/entry.ts', 'npm test'],
     ['check.sh.txt', './check.sh'],
     ['src/attestation.go', 'go build'],
+    ['build/out.js', 'npm run build'],
+    ['src/a.ts', './'],
+    ['src/a.ts', 'cd . && npm run x -- / ./'],
   ])('%s is none of %j', (path, command) => {
     expect(checkInputsChanged([path], command)).toEqual([]);
   });
