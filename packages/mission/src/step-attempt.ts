@@ -29,9 +29,12 @@ export type AttemptAction =
   | { readonly type: 'decide_gate'; readonly round: number }
   | { readonly type: 'finish'; readonly outcome: Outcome; readonly detail: string };
 
-/** How an action ended. `failed` carries what went wrong for a person. */
+/**
+ * How an action ended. `failed` carries what went wrong for a person. `checkDue` says of a collected tree whether the check is
+ * worth running; it is where it is absent.
+ */
 export type AttemptAnswer =
-  | { readonly type: 'done' }
+  | { readonly type: 'done'; readonly checkDue?: boolean }
   | { readonly type: 'failed'; readonly detail: string; readonly outcome?: Outcome }
   | { readonly type: 'gate'; readonly verdict: 'satisfied' | 'next_round' | 'capped' | 'unrunnable'; readonly detail: string };
 
@@ -58,13 +61,15 @@ export interface AttemptMachine {
   readonly ending: { readonly outcome: Outcome; readonly detail: string } | null;
   /** The VM that may be up now. */
   readonly vm: Purpose | null;
+  /** Whether the tree of this round is to be checked. */
+  readonly checkDue: boolean;
   /** Whether the agent's VM holds work of this round that was not collected yet. */
   readonly uncollected: boolean;
 }
 
 /** A new attempt; its first action is to fetch the workspace. */
 export function startAttempt(plan: AttemptPlan): AttemptMachine {
-  return { plan, round: 1, sequence: 1, action: { type: 'fetch' }, ending: null, vm: null, uncollected: false };
+  return { plan, round: 1, sequence: 1, action: { type: 'fetch' }, ending: null, vm: null, checkDue: true, uncollected: false };
 }
 
 /** Applies the answer to action number `sequence`. A stale answer, and any after `finish`, changes nothing. */
@@ -136,7 +141,10 @@ function onDone(machine: AttemptMachine, answer: AttemptAnswer): AttemptMachine 
     case 'run_agent':
       return act(machine, { type: 'collect', round, rescue: false });
     case 'collect':
-      return act({ ...machine, uncollected: false }, { type: 'destroy', purpose: 'agent', round });
+      return act(
+        { ...machine, uncollected: false, checkDue: answer.type === 'done' && answer.checkDue !== false },
+        { type: 'destroy', purpose: 'agent', round },
+      );
     case 'check':
       return act(machine, { type: 'destroy', purpose: 'verify', round });
     case 'destroy':
@@ -154,7 +162,8 @@ function afterSetup(machine: AttemptMachine, purpose: Purpose): AttemptMachine {
 
 function afterDestroy(machine: AttemptMachine, purpose: Purpose): AttemptMachine {
   if (machine.ending !== null) return leave(machine, false);
-  if (purpose === 'agent' && machine.plan.hasCheck) return act(machine, { type: 'boot', purpose: 'verify', round: machine.round });
+  if (purpose === 'agent' && machine.plan.hasCheck && machine.checkDue)
+    return act(machine, { type: 'boot', purpose: 'verify', round: machine.round });
   return act(machine, { type: 'decide_gate', round: machine.round });
 }
 

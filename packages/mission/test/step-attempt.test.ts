@@ -72,6 +72,11 @@ describe('an undisturbed attempt', () => {
     ]);
   });
 
+  it('does not boot a verifying VM for a tree that is not worth checking', () => {
+    const { actions } = trace(startAttempt(FULL), (action) => (action === 'collect' ? { type: 'done', checkDue: false } : DONE));
+    expect(actions.slice(5)).toEqual(['collect', 'destroy(agent)', 'decide_gate', 'finish']);
+  });
+
   it('goes into the next round with a new VM, and gives up where the gate says so', () => {
     const { actions, end } = trace(startAttempt({ hasSetup: false, hasCheck: true }), (action, round) =>
       action === 'decide_gate' ? gate(round < 3 ? 'next_round' : 'capped') : DONE,
