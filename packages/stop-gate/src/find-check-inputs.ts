@@ -21,7 +21,7 @@ const TEST_FOLDERS = new Set([
   '__snapshots__',
 ]);
 const TEST_FILE =
-  /(?:[._-](?:test|tests|spec|specs|e2e|cy)\.[^.]+|^tests?_.*\.[^.]+|(?:Test|Tests|Spec|IT)\.(?:java|kt|scala|groovy|cs|swift|php)|\.snap|\.feature|\.bats)$/;
+  /(?:[._-](?:test|tests|spec|specs|e2e|cy)\.[^.]+|^tests?_.*\.[^.]+|^(?:tests?|specs?)\.[^.]+$|(?:Test|Tests|Spec|IT)\.(?:java|kt|scala|groovy|cs|swift|php)|\.snap|\.feature|\.bats)$/;
 /** Test and task runners whose configuration matters whatever the command is called. */
 const ALWAYS_CONFIGURATION =
   /^(?:vitest\.(?:config|workspace)\..+|jest\.(?:config|setup)\..+|\.mocharc(?:\..+)?|karma\.conf\..+|ava\.config\..+|playwright\.config\..+|cypress\.config\..+|\.nycrc.*|\.taprc|conftest\.py|pytest\.ini|tox\.ini|noxfile\.py|\.coveragerc|phpunit\.xml(?:\.dist)?|\.rspec|nextest\.toml|web-test-runner\.config\..+|wdio\.conf\..+)$/;
@@ -64,9 +64,11 @@ export function checkInputsChanged(changedPaths: Iterable<string>, checkCommand:
   const words = wordsOf(checkCommand);
   const tools = words.map((word) => word.slice(word.lastIndexOf('/') + 1));
   const configurations = TOOL_CONFIGURATION.filter((row) => tools.some((tool) => row.tools.test(tool))).map((row) => row.files);
-  const files = new Set(words.map(asTreePath));
+  const bases = ['', ...words.flatMap((word, at) => (words[at - 1] === 'cd' ? [`${asTreePath(word)}/`] : []))];
+  const under = (named: readonly string[]): Set<string> => new Set(bases.flatMap((base) => named.map((word) => base + asTreePath(word))));
+  const files = under(words);
   // A bare word is a file or a subcommand, seldom a folder: `npm test` says nothing of a folder called test.
-  const folders = new Set(words.filter((word) => word.includes('/')).map(asTreePath));
+  const folders = under(words.filter((word) => word.includes('/')));
   const found: CheckInput[] = [];
   for (const path of changedPaths) {
     const kind = kindOf(path, files, folders, configurations);

@@ -25,6 +25,9 @@ describe('inputs of the check', () => {
     ['ci/lib.sh', 'run-all ci/', 'check_script'],
     ['gradlew', './gradlew test', 'check_script'],
     ['check', 'sh check', 'check_script'],
+    ['pkg/check.sh', 'cd pkg/ && ./check.sh', 'check_script'],
+    ['test.mjs', 'node --test', 'test_file'],
+    ['run-tests.sh', 'make', 'test_file'],
     ['test/add.js', 'npm test', 'test_file'],
   ])('%s is one of %j: %s', (path, command, kind) => {
     expect(checkInputsChanged([path], command)).toEqual([{ path, kind }]);
