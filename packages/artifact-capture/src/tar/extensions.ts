@@ -56,10 +56,7 @@ export class Extensions {
 
 /** GNU long names end in one NUL. */
 function longText(content: Uint8Array): Uint8Array {
-  const text = content.at(-1) === 0 ? content.slice(0, -1) : content;
-  if (text.length === 0) throw new CaptureError('empty_path', 'a long name is empty');
-  if (text.includes(0)) throw new CaptureError('nul_in_path', 'a long name holds a NUL');
-  return text;
+  return content.at(-1) === 0 ? content.slice(0, -1) : content;
 }
 
 function dangling(): CaptureError {

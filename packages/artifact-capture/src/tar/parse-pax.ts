@@ -16,8 +16,9 @@ export interface PaxOverrides {
 }
 
 /**
- * Reads the records of an extension header. Keys that do not concern name or size are ignored; values stay bytes.
- * @throws CaptureError on a length that lies, a key given twice, an empty or NUL-holding path, anything sparse, and on a
+ * Reads the records of an extension header. Keys that do not concern name or size are ignored; values stay bytes; what a name may be is
+ * judged where every name is.
+ * @throws CaptureError on a length that lies, a key given twice, anything sparse, and on a
  * path or size in a global header.
  */
 export function parsePax(bytes: Uint8Array, scope: 'entry' | 'global'): PaxOverrides {
@@ -32,8 +33,8 @@ export function parsePax(bytes: Uint8Array, scope: 'entry' | 'global'): PaxOverr
     throw new CaptureError('unsupported_extension', 'a global header names a path or a size');
   }
   return {
-    ...(path === undefined ? {} : { path: checkPath(path) }),
-    ...(linkPath === undefined ? {} : { linkPath: checkPath(linkPath) }),
+    ...(path === undefined ? {} : { path }),
+    ...(linkPath === undefined ? {} : { linkPath }),
     ...(size === undefined ? {} : { size: parseDecimal(byteKey(size)) }),
   };
 }
@@ -61,12 +62,6 @@ function lengthOf(digits: Uint8Array): number {
   } catch {
     throw bad('the length of a record is no number');
   }
-}
-
-function checkPath(path: Uint8Array): Uint8Array {
-  if (path.length === 0) throw bad('a path is empty');
-  if (path.includes(0)) throw new CaptureError('nul_in_path', 'a path holds a NUL');
-  return path;
 }
 
 function bad(what: string): CaptureError {
