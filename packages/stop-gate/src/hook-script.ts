@@ -44,7 +44,24 @@ export function planHookFiles(install: {
  * background tasks, since it is then called again. Advisory: an agent can switch it off, and the host runs the check itself.
  */
 export function stopHookScript(): string {
+  return STOP_HOOK;
+}
+
+/**
+ * The tap as a POSIX shell script, called as `tap-hook FILE` with the event on standard input: it appends the event as one line in one
+ * write, prints nothing and always exits 0, since a tool hook that fails talks to the model.
+ */
+export function tapHookScript(): string {
   return String.raw`#!/bin/sh
+# Records one tool event as received. Parsing is the host's.
+{
+  { head -c ${TAP_EVENT_MAX_BYTES - 1} | tr -d '\r\n'; echo; } | dd obs=${TAP_EVENT_MAX_BYTES} >>"$1"
+} >/dev/null 2>&1
+exit 0
+`;
+}
+
+const STOP_HOOK = String.raw`#!/bin/sh
 # Refuses an early stop inside the agent's own loop, for quick feedback. The verdict is the host's.
 config=$1
 state=$2
@@ -129,18 +146,3 @@ fi
 note pass none 0
 exit 0
 `;
-}
-
-/**
- * The tap as a POSIX shell script, called as `tap-hook FILE` with the event on standard input: it appends the event as one line in one
- * write, prints nothing and always exits 0, since a tool hook that fails talks to the model.
- */
-export function tapHookScript(): string {
-  return String.raw`#!/bin/sh
-# Records one tool event as received. Parsing is the host's.
-{
-  { head -c ${TAP_EVENT_MAX_BYTES - 1} | tr -d '\r\n'; echo; } | dd obs=${TAP_EVENT_MAX_BYTES} >>"$1"
-} >/dev/null 2>&1
-exit 0
-`;
-}
