@@ -12,8 +12,8 @@ describe('the first word of the agent command', () => {
   it.each([
     ['../agents/fix.sh --fast "$X"', '../agents/fix.sh', '"$FIRECREW_AGENT_DIR"/fix.sh --fast "$X"'],
     ['./fix.sh', './fix.sh', '"$FIRECREW_AGENT_DIR"/fix.sh'],
-    ['  /home/me/fix.sh a', '/home/me/fix.sh', '"$FIRECREW_AGENT_DIR"/fix.sh a'],
-    ["'/home/me/my agent.sh' a", '/home/me/my agent.sh', '"$FIRECREW_AGENT_DIR"/my_agent.sh a'],
+    ['  /srv/agents/fix.sh a', '/srv/agents/fix.sh', '"$FIRECREW_AGENT_DIR"/fix.sh a'],
+    ["'/srv/agents/my agent.sh' a", '/srv/agents/my agent.sh', '"$FIRECREW_AGENT_DIR"/my_agent.sh a'],
     ['"./my agent" a', './my agent', '"$FIRECREW_AGENT_DIR"/my_agent a'],
     ['./.hidden', './.hidden', '"$FIRECREW_AGENT_DIR"/ahidden'],
   ])('of %s is sent along', (command, callerPath, rewritten) => {
@@ -41,7 +41,7 @@ describe('the first word of the agent command', () => {
   it('is left alone when the tree has it, the caller has not, or its folder is on the PATH', () => {
     expect(plan('./ci/fix.sh', { treeHas: (path) => path === 'ci/fix.sh' })).toBeUndefined();
     expect(plan('./fix.sh', { callerHas: () => false })).toBeUndefined();
-    expect(plan('/home/me/.local/bin/agent', { pathFolders: ['/home/me/.local/bin'] })).toBeUndefined();
+    expect(plan('/srv/tools/bin/agent', { pathFolders: ['/srv/tools/bin'] })).toBeUndefined();
   });
 });
 
