@@ -7,6 +7,7 @@ export {
   exportTree,
   type FetchedBranch,
   type FetchTask,
+  type FilteredPath,
   GIT_HISTORY_DEPTH,
   GIT_HISTORY_MAX,
   GIT_LISTING_MAX_BYTES,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { compareManifests, type ManifestEntry, readableName } from '@firecrew/artifact-capture';
 import { CodedError } from '@firecrew/base';
 import { type CommitPlan, isCommitId } from '@firecrew/delivery';
+import { cleanContents, type FilteredPath } from './clean-contents.ts';
 import { keyPath, pathKey, textOf } from './git-records.ts';
 import { findIgnored } from './ignored-paths.ts';
 import { listTree, type TreeListing } from './list-tree.ts';
@@ -18,6 +19,8 @@ export interface ImportedCommit {
   readonly tree: string;
   readonly unchanged: boolean;
   readonly notImported: readonly NotImported[];
+  /** Imported as they lie in the tree, though the base's attributes name a filter (such as `lfs`) for them. */
+  readonly filtered: readonly FilteredPath[];
 }
 
 /** What to change in which commit's tree, and what the new commit says. */
@@ -29,16 +32,21 @@ export interface ImportChanges {
   readonly commit: CommitPlan;
   /** `leave` (the default): new paths that the base's ignore rules ignore are left out, by name. */
   readonly ignoredPaths?: 'leave' | 'import';
+  /** The line-ending setting of the checkout that the tree comes from. */
+  readonly autocrlf?: 'true' | 'input';
+  /** Paths of `set`, by `pathKey`, whose content is as in the base: they keep its blob, whatever form it has there. */
+  readonly sameContent?: ReadonlySet<string>;
 }
 
 /** The entries to set and the paths to take out that turn the tree of `base` into that of `next`. */
 export function changesBetween(
   base: Iterable<ManifestEntry>,
   next: Iterable<ManifestEntry>,
-): { readonly set: ManifestEntry[]; readonly removed: Uint8Array[] } {
+): Pick<ImportChanges, 'set' | 'removed'> & { readonly sameContent: ReadonlySet<string> } {
   const difference = compareManifests(base, next);
   const after = [...difference.changed, ...difference.modeChanged, ...difference.typeChanged].map((change) => change.after);
-  return { set: [...difference.added, ...after], removed: difference.deleted.map((entry) => entry.path) };
+  const sameContent = new Set(difference.modeChanged.map((change) => pathKey(change.path)));
+  return { set: [...difference.added, ...after], removed: difference.deleted.map((entry) => entry.path), sameContent };
 }
 
 const LIMITS = { timeoutMs: GIT_LOCAL_TIMEOUT_MS, maxOutputBytes: GIT_SMALL_OUTPUT_BYTES } as const;
@@ -50,23 +58,43 @@ const LIMITS = { timeoutMs: GIT_LOCAL_TIMEOUT_MS, maxOutputBytes: GIT_SMALL_OUTP
 export async function importChanges(gitDir: string, input: ImportChanges): Promise<ImportedCommit> {
   const baseTree = await treeOf(gitDir, input.baseCommit);
   const base = await listTree(gitDir, baseTree);
-  const fresh = input.set.filter((entry) => entry.kind !== 'directory' && !base.has(pathKey(entry.path)));
-  const ignored =
-    input.ignoredPaths === 'import'
-      ? new Set<string>()
-      : await findIgnored(
-          gitDir,
-          base,
-          fresh.map((entry) => entry.path),
-        );
+  const fresh = input.set.filter((entry) => entry.kind !== 'directory' && !base.has(pathKey(entry.path))).map((entry) => entry.path);
+  const ignored = input.ignoredPaths === 'import' ? new Set<string>() : await findIgnored(gitDir, base, fresh);
   const plan = planTreeChange(base, input.set, input.removed, ignored);
-  const blobs = await writeBlobs(gitDir, plan.set, input.content);
-  const shaOf = (entry: ManifestEntry): string => blobs.get(entry.sha256) ?? '';
-  const tree = await writeTree(gitDir, baseTree, plan, shaOf);
-  compareListings(expectedListing(base, plan, shaOf), await listTree(gitDir, tree));
-  const { notImported } = plan;
-  if (tree === baseTree) return { commit: input.baseCommit, tree, unchanged: true, notImported };
-  return { commit: await writeCommit(gitDir, tree, input.baseCommit, input.commit), tree, unchanged: false, notImported };
+  const folder = await mkdtemp(join(tmpdir(), 'firecrew-git-'));
+  try {
+    const indexFile = join(folder, 'index');
+    await runGit(['read-tree', '--end-of-options', baseTree], { gitDir, indexFile, ...LIMITS });
+    const { shaOf, filtered } = await writeContents(gitDir, base, plan, input);
+    const tree = await writeTree(gitDir, indexFile, baseTree.length, plan, shaOf);
+    compareListings(expectedListing(base, plan, shaOf), await listTree(gitDir, tree));
+    const found = { tree, notImported: plan.notImported, filtered };
+    if (tree === baseTree) return { ...found, commit: input.baseCommit, unchanged: true };
+    return { ...found, commit: await writeCommit(gitDir, tree, input.baseCommit, input.commit), unchanged: false };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+type ShaOf = (entry: ManifestEntry) => string;
+
+async function writeContents(
+  missionDir: string,
+  base: TreeListing,
+  plan: TreeChangePlan,
+  input: ImportChanges,
+): Promise<{ readonly shaOf: ShaOf; readonly filtered: readonly FilteredPath[] }> {
+  const kept = new Map<string, string>();
+  for (const { path } of plan.set) {
+    const old = base.get(pathKey(path));
+    if (old?.mode.startsWith('100') === true && input.sameContent?.has(pathKey(path)) === true) kept.set(pathKey(path), old.sha);
+  }
+  const entries = plan.set.filter((entry) => !kept.has(pathKey(entry.path)));
+  const written = await writeBlobs(missionDir, entries, input.content);
+  const { autocrlf } = input;
+  const cleaned = await cleanContents(missionDir, base, entries, autocrlf === undefined ? written : { ...written, autocrlf });
+  const shaOf: ShaOf = ({ path, sha256 }) => kept.get(pathKey(path)) ?? cleaned.blobs.get(pathKey(path)) ?? written.blobs.get(sha256) ?? '';
+  return { shaOf, filtered: cleaned.filtered };
 }
 
 /** The tree of a commit. Throws CodedError `base_missing` when it is not here. */
@@ -82,20 +110,13 @@ export async function treeOf(gitDir: string, commit: string): Promise<string> {
   return textOf(found.stdout).split('\n').at(-1) ?? '';
 }
 
-async function writeTree(gitDir: string, baseTree: string, plan: TreeChangePlan, shaOf: (entry: ManifestEntry) => string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'firecrew-git-'));
-  const indexFile = join(folder, 'index');
-  try {
-    await runGit(['read-tree', '--end-of-options', baseTree], { gitDir, indexFile, ...LIMITS });
-    await runGit(['update-index', '-z', '--index-info'], { gitDir, indexFile, input: indexInfo(baseTree.length, plan, shaOf), ...LIMITS });
-    const { stdout } = await runGit(['write-tree'], { gitDir, indexFile, ...LIMITS });
-    return textOf(stdout);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+async function writeTree(gitDir: string, indexFile: string, idLength: number, plan: TreeChangePlan, shaOf: ShaOf): Promise<string> {
+  await runGit(['update-index', '-z', '--index-info'], { gitDir, indexFile, input: indexInfo(idLength, plan, shaOf), ...LIMITS });
+  const { stdout } = await runGit(['write-tree'], { gitDir, indexFile, ...LIMITS });
+  return textOf(stdout);
 }
 
-async function* indexInfo(idLength: number, plan: TreeChangePlan, shaOf: (entry: ManifestEntry) => string): AsyncGenerator<Uint8Array> {
+async function* indexInfo(idLength: number, plan: TreeChangePlan, shaOf: ShaOf): AsyncGenerator<Uint8Array> {
   const none = '0'.repeat(idLength);
   const end = Buffer.from([0]);
   // Removals first: git replaces a file by a folder of the same name, and the other way round, without a word.

@@ -27,6 +27,8 @@ export interface SnapshotImport {
   readonly commit: CommitPlan;
   /** `leave` (the default): new paths that the base's ignore rules ignore are left out, by name. */
   readonly ignoredPaths?: 'leave' | 'import';
+  /** `core.autocrlf` of the checkout that the base tree comes from. */
+  readonly autocrlf?: 'true' | 'input';
 }
 
 /** A caller's uncommitted changes that become a commit on top of their HEAD. */
@@ -39,6 +41,8 @@ export interface SyntheticBaseImport {
   readonly removed: readonly Uint8Array[];
   readonly content: TreeContent;
   readonly commit: CommitPlan;
+  /** `core.autocrlf` of the caller's checkout. */
+  readonly autocrlf?: 'true' | 'input';
 }
 
 /** A push of one commit to one branch. */
@@ -75,16 +79,16 @@ export class MissionRepository {
 
   /** Commits what differs between two manifests. Throws CodedError `base_missing`, `content_mismatch`, `tree_not_as_planned`. */
   async importSnapshot(input: SnapshotImport): Promise<ImportedCommit> {
-    const { baseCommit, content, commit, ignoredPaths = 'leave' } = input;
-    return importChanges(this.dir, { baseCommit, content, commit, ignoredPaths, ...changesBetween(input.baseManifest, input.manifest) });
+    const { baseManifest, manifest, ...rest } = input;
+    return importChanges(this.dir, { ...rest, ...changesBetween(baseManifest, manifest) });
   }
 
   /** Commits a caller's uncommitted changes; paths they did not change stay as in HEAD. Errors as `importSnapshot`. */
   async importSyntheticBase(input: SyntheticBaseImport): Promise<ImportedCommit> {
-    const changed = new Set(input.changed.map(pathKey));
-    const set = [...input.manifest].filter((entry) => changed.has(pathKey(entry.path)));
-    const { content, commit, removed } = input;
-    return importChanges(this.dir, { baseCommit: input.headCommit, set, removed, content, commit, ignoredPaths: 'import' });
+    const { headCommit, manifest, changed, ...rest } = input;
+    const wanted = new Set(changed.map(pathKey));
+    const set = [...manifest].filter((entry) => wanted.has(pathKey(entry.path)));
+    return importChanges(this.dir, { ...rest, baseCommit: headCommit, set, ignoredPaths: 'import' });
   }
 
   /** Patch, paths and sizes between two commits; what failed is in `errors`, never an empty diff. */

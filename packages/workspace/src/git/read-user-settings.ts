@@ -6,6 +6,8 @@ import { GIT_LOCAL_TIMEOUT_MS, GIT_SMALL_OUTPUT_BYTES, runGit } from './run-git.
 /** What of a person's configuration decides how their files are read. Nothing in it names a program. */
 export interface UserSettings {
   readonly config: readonly GitConfigEntry[];
+  /** `core.autocrlf` when it is on: the server needs it to read new line ends as git would. */
+  readonly autocrlf?: 'true' | 'input';
   readonly partial: boolean;
   readonly sparse: boolean;
 }
@@ -57,5 +59,6 @@ export async function readUserSettings(
   const home = env.XDG_CONFIG_HOME ?? (env.HOME === undefined ? undefined : join(env.HOME, '.config'));
   if (!values.has('core.excludesfile') && home?.startsWith('/') === true) config.push(['core.excludesfile', join(home, 'git', 'ignore')]);
   const sparse = /^(?:true|yes|on|1)$/i.test(values.get('core.sparsecheckout') ?? '');
-  return { config, partial, sparse };
+  const autocrlf = values.get('core.autocrlf')?.toLowerCase();
+  return { config, partial, sparse, ...(autocrlf === 'true' || autocrlf === 'input' ? { autocrlf } : {}) };
 }

@@ -39,15 +39,34 @@ async function* piecesOf(wanted: readonly ManifestEntry[], source: TreeContent):
   for (const entry of missing.values()) throw changed(entry, 'is not in the snapshot');
 }
 
-async function* blobCommands(wanted: readonly ManifestEntry[], source: TreeContent, order: ManifestEntry[]): AsyncGenerator<Uint8Array> {
+/** The blobs of contents, by the SHA-256 of each; `withLineEnds` names the contents that hold CR LF. */
+export interface WrittenBlobs {
+  readonly blobs: ReadonlyMap<string, string>;
+  readonly withLineEnds: ReadonlySet<string>;
+}
+
+const CR = 0x0d;
+const LF = 0x0a;
+
+async function* blobCommands(
+  wanted: readonly ManifestEntry[],
+  source: TreeContent,
+  order: ManifestEntry[],
+  withLineEnds: Set<string>,
+): AsyncGenerator<Uint8Array> {
   for await (const { entry, content } of piecesOf(wanted, source)) {
     order.push(entry);
     // The length comes first, so nothing within the content can be read as a command.
     yield Buffer.from(`blob\nmark :${order.length}\ndata ${entry.size}\n`);
     const hash = createHash('sha256');
     let bytes = 0;
+    let last = 0;
     for await (const chunk of content) {
       bytes += chunk.length;
+      if ((last === CR && chunk[0] === LF) || Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).includes('\r\n')) {
+        withLineEnds.add(entry.sha256);
+      }
+      last = chunk.at(-1) ?? last;
       if (bytes > entry.size) throw changed(entry, 'has more bytes than its manifest says');
       hash.update(chunk);
       yield chunk;
@@ -71,23 +90,24 @@ function readMarks(text: string, order: readonly ManifestEntry[]): Map<string, s
 }
 
 /**
- * Writes the content of `entries` (files and links) as blobs and gives their object ids by SHA-256.
+ * Writes the content of `entries` (files and links) as blobs and gives their object ids.
  * Throws CodedError `content_mismatch` when a content is not what its manifest says.
  */
-export async function writeBlobs(gitDir: string, entries: readonly ManifestEntry[], source: TreeContent): Promise<Map<string, string>> {
+export async function writeBlobs(gitDir: string, entries: readonly ManifestEntry[], source: TreeContent): Promise<WrittenBlobs> {
   const wanted = [...new Map(entries.map((entry) => [entry.sha256, entry])).values()];
-  if (wanted.length === 0) return new Map();
+  const withLineEnds = new Set<string>();
+  if (wanted.length === 0) return { blobs: new Map(), withLineEnds };
   const folder = await mkdtemp(join(tmpdir(), 'firecrew-git-'));
   try {
     const marks = join(folder, 'marks');
     const order: ManifestEntry[] = [];
     await runGit(['fast-import', '--quiet', '--done', '--date-format=raw', `--export-marks=${marks}`], {
       gitDir,
-      input: blobCommands(wanted, source, order),
+      input: blobCommands(wanted, source, order, withLineEnds),
       timeoutMs: GIT_PACK_TIMEOUT_MS,
       maxOutputBytes: GIT_SMALL_OUTPUT_BYTES,
     });
-    return readMarks(await readFile(marks, 'latin1'), order);
+    return { blobs: readMarks(await readFile(marks, 'latin1'), order), withLineEnds };
   } finally {
     await rm(folder, { recursive: true, force: true });
     await removeCrashReports(gitDir);
