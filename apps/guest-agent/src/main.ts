@@ -1,6 +1,7 @@
 // Entry point of the guest agent: started by guest-init in a VM, by the process driver in a sandbox.
 import { messageOf } from '@firecrew/base';
 import { readConfig } from './agent-config.ts';
+import { closeInherited } from './close-inherited.ts';
 import { GuestAgent } from './guest-agent.ts';
 
 function note(text: string): void {
@@ -8,6 +9,7 @@ function note(text: string): void {
 }
 
 try {
+  closeInherited(process.argv[2] === '--config-fd' ? Number(process.argv[3]) : undefined);
   const { config, lifelineEnd } = await readConfig(process.argv.slice(2));
   const agent = await GuestAgent.start(config, note);
   // Without the host's process nobody would ever ask this agent to end.

@@ -6,6 +6,11 @@ import type { LoopbackPorts } from '../link/loopback-pumps.ts';
 export const ATTEMPT_VARIABLE = 'FIRECREW_ATTEMPT';
 export const EXEC_VARIABLE = 'FIRECREW_EXEC';
 
+/** What marks the processes of one exec; execs of other VMs on the same host may have the same id. */
+export function execMark(attemptMarker: string, id: string): string {
+  return `${attemptMarker}:${id}`;
+}
+
 /** The environment of an exec, or why it cannot be honoured: names the variable, never its value. */
 export type ExecEnvironment =
   | { readonly ok: true; readonly environment: Record<string, string> }
@@ -29,7 +34,7 @@ export function execEnvironment(
   const environment = buildGuestEnvironment({
     image: config.environment,
     caller: checked.environment,
-    platform: { ...config.platform, [ATTEMPT_VARIABLE]: config.attemptMarker, [EXEC_VARIABLE]: id },
+    platform: { ...config.platform, [ATTEMPT_VARIABLE]: config.attemptMarker, [EXEC_VARIABLE]: execMark(config.attemptMarker, id) },
     egressUp: ports.proxy !== undefined,
     ...(ports.proxy === undefined ? {} : { proxyPort: ports.proxy }),
     ...(ports.model === undefined || !config.modelRoute ? {} : { modelPort: ports.model }),

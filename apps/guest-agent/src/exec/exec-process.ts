@@ -11,6 +11,8 @@ import { type OutputPipe, openOutputPipe } from './output-pipe.ts';
 /** A command that was checked. */
 export interface ExecCommand {
   readonly id: string;
+  /** Value of the exec's variable in all its processes. */
+  readonly mark: string;
   readonly argv: readonly string[];
   readonly cwd: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -30,7 +32,7 @@ interface LeaderEnd {
  */
 export class ExecProcess {
   readonly ended: Promise<ExecEnd>;
-  readonly #id: string;
+  readonly #mark: string;
   readonly #child: ChildProcess;
   readonly #pipe: OutputPipe;
   readonly #log: OutputLog;
@@ -38,7 +40,7 @@ export class ExecProcess {
   #timers: NodeJS.Timeout[] = [];
 
   private constructor(command: ExecCommand, child: ChildProcess, pipe: OutputPipe, log: OutputLog) {
-    this.#id = command.id;
+    this.#mark = command.mark;
     this.#child = child;
     this.#pipe = pipe;
     this.#log = log;
@@ -77,7 +79,7 @@ export class ExecProcess {
   signal(signal: NodeJS.Signals): void {
     const { pid } = this.#child;
     if (pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null) signalProcess(-pid, signal);
-    for (const marked of findMarked(this.#id, EXEC_VARIABLE)) signalProcess(marked, signal);
+    for (const marked of findMarked(this.#mark, EXEC_VARIABLE)) signalProcess(marked, signal);
   }
 
   async #run(timeoutMs: number): Promise<ExecEnd> {
@@ -118,9 +120,9 @@ export class ExecProcess {
   /** Kills what the leader left behind and gives how many there were. */
   async #killAll(): Promise<number> {
     const { pid } = this.#child;
-    const found = findMarked(this.#id, EXEC_VARIABLE);
+    const found = findMarked(this.#mark, EXEC_VARIABLE);
     if (pid !== undefined) signalProcess(-pid, 'SIGKILL');
-    const { killed } = await killMarked(this.#id, { variable: EXEC_VARIABLE });
+    const { killed } = await killMarked(this.#mark, { variable: EXEC_VARIABLE });
     return new Set([...found, ...killed]).size;
   }
 

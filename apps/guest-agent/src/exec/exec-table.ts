@@ -6,7 +6,7 @@ import type { ExecEnd, HostRequest } from '@firecrew/protocol';
 import { checkCommand } from '@firecrew/spawn-bounds';
 import type { AgentConfig } from '../agent-config.ts';
 import type { LoopbackPorts } from '../link/loopback-pumps.ts';
-import { execEnvironment } from './exec-environment.ts';
+import { execEnvironment, execMark } from './exec-environment.ts';
 import { ExecProcess } from './exec-process.ts';
 import { MAX_EXECS, MAX_RUNNING_EXECS } from './limits.ts';
 import { OutputLog } from './output-log.ts';
@@ -87,7 +87,8 @@ export class ExecTable {
     const path = join(this.#config.stateFolder, `${id}.log`);
     const log = new OutputLog(path, request.outputLimitBytes);
     try {
-      const checked = { id, argv: command.argv, cwd, environment: environment.environment, timeoutMs };
+      const mark = execMark(this.#config.attemptMarker, id);
+      const checked = { id, mark, argv: command.argv, cwd, environment: environment.environment, timeoutMs };
       const process = await ExecProcess.start(checked, log, this.#config.stateFolder);
       const exec: Exec = { log, process, isRunning: true };
       this.#execs.set(id, exec);

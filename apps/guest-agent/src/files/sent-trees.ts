@@ -28,7 +28,7 @@ export class SentTrees {
     });
     if (!stats.isDirectory()) throw new CodedError('path_missing', `${JSON.stringify(path.slice(0, 200))} is no folder`, { id });
     const tree = packTree(path, treeSelectionOf(request.exclude));
-    const trailer = tree.done.then(trailerOf);
+    const trailer = tree.done.then((report) => trailerOf(path, report));
     trailer.catch(() => undefined);
     this.#trailers.set(id, trailer);
     const oldest = this.#trailers.keys().next().value;

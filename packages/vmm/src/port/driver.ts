@@ -37,6 +37,8 @@ export interface BootSpec {
   readonly caBundle: string | null;
   readonly limits: { readonly memoryMib: number; readonly diskMib: number };
   readonly owner?: GuestOwner;
+  /** Without it a driver that cannot isolate here refuses to boot. */
+  readonly allowUnisolated: boolean;
   /** Value of `FIRECREW_ATTEMPT` in every process of the VM; unique to the attempt, not a secret. */
   readonly attemptMarker: string;
   /** Tell execs where their model route is; default false. */
@@ -110,6 +112,6 @@ export interface Vm {
 export interface Driver {
   readonly name: 'process' | 'qemu' | 'firecracker';
   probe(): Promise<DriverProbe>;
-  /** Settles when the guest agent has answered. Rejects with `boot_failed`, `bad_boot_spec`; nothing is then left behind. */
+  /** Settles when the guest agent has answered. Rejects with `boot_failed`, `bad_boot_spec`, `socket_path_too_long`, `isolation_missing`; nothing is then left behind. */
   boot(spec: BootSpec): Promise<Vm>;
 }

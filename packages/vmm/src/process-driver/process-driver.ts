@@ -1,7 +1,7 @@
 import { CodedError, messageOf } from '@firecrew/base';
 import { guestHealth } from '../guest-client/simple-requests.ts';
 import { GuestEndpoint } from '../guest-endpoint/guest-endpoint.ts';
-import type { BootSpec, Driver, DriverProbe, Vm } from '../port/driver.ts';
+import type { BootSpec, Driver, DriverProbe, GuestOwner, Vm } from '../port/driver.ts';
 import { killMarked } from '../processes/marked-processes.ts';
 import { checkBootSpec, guestFolder, makeGuestFolder } from './guest-layout.ts';
 import { BUBBLEWRAP_PLACES, type BubblewrapProbe, probeBubblewrap } from './probe-bubblewrap.ts';
@@ -18,13 +18,16 @@ export interface ProcessDriverOptions {
   /** Absolute paths where bubblewrap may be; the default covers the usual ones. */
   readonly places?: readonly string[];
   readonly bootTimeoutMs?: number;
+  /** Whose guests `probe` speaks about; default this process's own user. */
+  readonly owner?: GuestOwner;
 }
 
 /** The `process` driver: a guest agent under bubblewrap (reduced exposure, no boundary), else beside the host's own processes. */
 export class ProcessDriver implements Driver {
   readonly name = 'process';
   readonly #options: ProcessDriverOptions;
-  #probed: Promise<BubblewrapProbe> | undefined;
+  /** By user: one may be allowed user namespaces and another not. */
+  readonly #probed = new Map<number | undefined, Promise<BubblewrapProbe>>();
 
   constructor(options: ProcessDriverOptions = {}) {
     this.#options = options;
@@ -34,7 +37,7 @@ export class ProcessDriver implements Driver {
     if (process.platform !== 'linux') {
       return { available: false, isolation: 'none', detail: `the process driver needs Linux, not ${process.platform}` };
     }
-    const bubblewrap = await this.#bubblewrap();
+    const bubblewrap = await this.#bubblewrap(this.#options.owner);
     if (!bubblewrap.usable) return { available: true, isolation: 'none', detail: `no isolation: ${bubblewrap.reason}` };
     const nested = bubblewrap.disableUserns ? 'no nested user namespaces' : 'nested user namespaces are possible';
     return {
@@ -46,7 +49,13 @@ export class ProcessDriver implements Driver {
 
   async boot(spec: BootSpec): Promise<Vm> {
     checkBootSpec(spec);
-    const bubblewrap = await this.#bubblewrap();
+    const bubblewrap = await this.#bubblewrap(spec.owner);
+    if (!bubblewrap.usable && !spec.allowUnisolated) {
+      throw new CodedError('isolation_missing', `VM ${spec.vmId} would run without isolation: ${bubblewrap.reason}.`, {
+        id: spec.vmId,
+        action: 'Install bubblewrap, or allow it with --allow-unisolated.',
+      });
+    }
     const places = await makeGuestFolder(spec);
     let endpoint: GuestEndpoint | undefined;
     let vm: ProcessVm | undefined;
@@ -86,9 +95,13 @@ export class ProcessDriver implements Driver {
     await removeGuestFolder(guestFolder(spec.folder).folder);
   }
 
-  #bubblewrap(): Promise<BubblewrapProbe> {
+  #bubblewrap(owner: GuestOwner | undefined): Promise<BubblewrapProbe> {
     if (this.#options.bubblewrap === 'off') return Promise.resolve({ usable: false, reason: 'bubblewrap is switched off' });
-    this.#probed ??= probeBubblewrap(this.#options.places ?? BUBBLEWRAP_PLACES);
-    return this.#probed;
+    let probed = this.#probed.get(owner?.uid);
+    if (probed === undefined) {
+      probed = probeBubblewrap(this.#options.places ?? BUBBLEWRAP_PLACES, owner);
+      this.#probed.set(owner?.uid, probed);
+    }
+    return probed;
   }
 }

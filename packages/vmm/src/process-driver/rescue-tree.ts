@@ -28,5 +28,5 @@ export async function rescueTree(vmId: string, root: string, path: string, exclu
     if (!stats.isDirectory()) throw refuse(`${part} is no folder`);
   }
   const { stream, done } = packTree(folder, treeSelectionOf(exclude));
-  return { stream, trailer: async () => trailerOf(await done) };
+  return { stream, trailer: async () => trailerOf(folder, await done) };
 }

@@ -91,9 +91,9 @@ export async function until(what: string, holds: () => boolean | Promise<boolean
   }
 }
 
-/** True while one of the VM's processes has this text on its command line, as the host sees it. */
+/** True while one of the VM's processes has a command line that begins like this, as the host sees it. */
 export async function runs(vm: Vm, commandText: string): Promise<boolean> {
-  return (await vm.pids()).some((pid) => commandLine(pid).includes(commandText));
+  return (await vm.pids()).some((pid) => commandLine(pid).startsWith(commandText));
 }
 
 /** The command line of a process, empty when it is gone. */

@@ -82,7 +82,7 @@ export const treeCases: readonly DriverCase[] = [
   }),
   treeCase('folders are left out by the exclusion rule alone, and are reported', async ({ vm }, folder) => {
     const session = await vm.session();
-    const made = 'mkdir -p node_modules/a dist kept/dist build && touch node_modules/a/x dist/x kept/dist/x build/x';
+    const made = 'mkdir -p node_modules/a dist kept/dist build && printf 12345 > node_modules/a/x; touch dist/x kept/dist/x build/x';
     await shell(vm, made);
     const exclude = {
       hard: ['node_modules'],
@@ -95,10 +95,10 @@ export const treeCases: readonly DriverCase[] = [
     assert.deepEqual(entries.map((entry) => Buffer.from(entry.path).toString()).sort(), ['build/x', 'kept/dist/x']);
     const { excluded } = await back.trailer();
     assert.deepEqual(
-      excluded.map(({ path, files, ignored }) => [path, files, ignored]),
+      excluded.map(({ path, files, bytes, ignored }) => [path, files, bytes, ignored]),
       [
-        ['dist', 1, true],
-        ['node_modules', 1, false],
+        ['dist', 1, 0, true],
+        ['node_modules', 1, 5, false],
       ],
     );
     const all = await getTree(session, 'all', vm.guestPaths.workspace);

@@ -1,0 +1,140 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { dialLink, LinkListener, type LinkSession, type LinkStream } from '@firecrew/link';
+import { afterEach, describe, expect, it } from 'vitest';
+import { getTree, guestHealth, MAX_BODY_BYTES, outerDeadlineMs, putTree, startExec, waitExec } from '../../src/index.ts';
+
+const secret = Buffer.alloc(32, 7);
+const open: { server: Server; sockets: Socket[]; folder: string }[] = [];
+afterEach(async () => {
+  for (const { server, sockets, folder } of open.splice(0)) {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+/** A session to a guest that does what `serve` does. */
+async function guest(serve: (stream: LinkStream, head: unknown) => void): Promise<LinkSession> {
+  const folder = await mkdtemp(join(tmpdir(), 'fc-hostile-'));
+  const path = join(folder, 's');
+  const accepted = Promise.withResolvers<LinkSession>();
+  const listener = new LinkListener({
+    secret,
+    generation: 1,
+    onSession: accepted.resolve,
+    onRefused: () => undefined,
+    onStream: () => undefined,
+  });
+  const server = createServer((socket) => listener.accept(socket));
+  server.listen(path);
+  await once(server, 'listening');
+  const socket = connect(path);
+  open.push({ server, sockets: [socket], folder });
+  await dialLink(socket, { secret, generation: 1, onStream: serve });
+  return accepted.promise;
+}
+
+const end = { kind: 'exited', exitCode: 0, signal: null, outputBytes: 0, droppedBytes: 0, survivors: 0 };
+const answer = (body: string | Buffer) => (stream: LinkStream) => {
+  stream.reply({ ok: true });
+  stream.end(body);
+};
+
+describe('a hostile guest', () => {
+  it.each([
+    { what: 'another form', head: 'yes' },
+    { what: 'a number', head: 7 },
+    {
+      what: 'a port that is no number',
+      head: { ok: true, generation: 1, proxy: { up: true, port: 'x', error: null }, model: null, execs: 0 },
+    },
+  ])('that answers health with $what is told apart from a healthy one', async ({ head }) => {
+    const session = await guest((stream) => stream.reply(head));
+    await expect(guestHealth(session)).rejects.toMatchObject({ code: 'guest_reply_invalid' });
+  });
+
+  it('that refuses keeps its own reason, without control characters', async () => {
+    const session = await guest((stream) => stream.reply({ ok: false, code: 'no', message: 'a\u001b[2Jb' }));
+    await expect(startExec(session, { id: 'a', argv: ['x'], cwd: '/', timeoutMs: 1000 })).rejects.toMatchObject({
+      code: 'guest_refused',
+      guestCode: 'no',
+      guestMessage: 'a?[2Jb',
+    });
+  });
+
+  it.each([
+    { what: 'no record', body: '' },
+    { what: 'a record that is cut', body: JSON.stringify({ ok: true, end }).slice(0, -5) },
+    { what: 'an exit without a code', body: JSON.stringify({ ok: true, end: { ...end, exitCode: null } }) },
+    { what: 'an exit by signal with code 0', body: JSON.stringify({ ok: true, end: { ...end, kind: 'signalled', signal: 'SIGKILL' } }) },
+    { what: 'a timeout with a code', body: JSON.stringify({ ok: true, end: { ...end, kind: 'timed_out' } }) },
+    { what: 'a code of 256', body: JSON.stringify({ ok: true, end: { ...end, exitCode: 256 } }) },
+    { what: 'an endless record', body: Buffer.alloc(MAX_BODY_BYTES + 1, ' ') },
+  ])('that ends an exec with $what never makes it a success', async ({ body }) => {
+    const session = await guest(answer(body));
+    await expect(waitExec(session, 'a', 1000)).rejects.toMatchObject({ code: 'guest_reply_invalid' });
+  });
+
+  it('that ends an exec properly is believed (negative control)', async () => {
+    const session = await guest(answer(JSON.stringify({ ok: true, end })));
+    await expect(waitExec(session, 'a', 1000)).resolves.toEqual(end);
+  });
+
+  it.each([
+    { what: 'fewer bytes', said: { bytes: 5, sha256: 'a'.repeat(64) } },
+    { what: 'another digest', said: { bytes: 4, sha256: 'b'.repeat(64) } },
+  ])('whose trailer tells of $what gives no tree', async ({ said }) => {
+    const trailer = { ok: true, entries: 1, skipped: [], changedWhilePacking: [], excluded: [], ...said };
+    const session = await guest((stream, head) => {
+      const isGet = typeof head === 'object' && head !== null && 't' in head && head.t === 'get';
+      answer(isGet ? 'tree' : JSON.stringify(trailer))(stream);
+    });
+    const tree = await getTree(session, 'a', '/workspace');
+    expect(await text(tree.stream)).toBe('tree');
+    await expect(tree.trailer()).rejects.toMatchObject({ code: 'transfer_cut' });
+  });
+
+  it('that resets a tree in the middle fails it', async () => {
+    const session = await guest((stream) => {
+      stream.reply({ ok: true });
+      stream.write('half', () => stream.reset('aborted'));
+    });
+    const tree = await getTree(session, 'a', '/workspace');
+    await expect(text(tree.stream)).rejects.toMatchObject({ code: 'stream_reset' });
+    await expect(tree.trailer()).rejects.toMatchObject({ code: 'stream_reset' });
+  });
+
+  it('that takes no bytes stalls a put, and not for ever', async () => {
+    const session = await guest((stream) => stream.reply({ ok: true }));
+    const endless = Readable.from(
+      (function* () {
+        for (;;) yield Buffer.alloc(65_536);
+      })(),
+    );
+    await expect(putTree(session, '/workspace', endless, { idleMs: 200 })).rejects.toMatchObject({ code: 'transfer_stalled' });
+    expect(endless.destroyed).toBe(true);
+  });
+
+  it('that says nothing more ends a follow by its own silence alone, and a get by the idle limit', async () => {
+    const session = await guest((stream) => stream.reply({ ok: true }));
+    const tree = await getTree(session, 'a', '/workspace', undefined, { idleMs: 200 });
+    await expect(text(tree.stream)).rejects.toMatchObject({ code: 'stream_reset' });
+    await expect(tree.trailer()).rejects.toMatchObject({ code: 'transfer_stalled' });
+  });
+});
+
+describe('the outer deadline', () => {
+  it.each([0, 1, 30, 3600, 86_400, 604_800_000])('is above an inner one of %i ms', (inner) => {
+    expect(outerDeadlineMs(inner)).toBeGreaterThan(inner);
+  });
+
+  it.each([2_147_483_647, Number.MAX_SAFE_INTEGER])('never wraps: %i ms', (inner) => {
+    expect(outerDeadlineMs(inner)).toBe(2_147_483_647);
+  });
+});
