@@ -7,11 +7,13 @@ import type { LinkClock } from './clock.ts';
  */
 export function endStream(stream: Duplex, clock: LinkClock, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
+    // Stays for good: a write that was refused can report itself after the stream has closed.
+    stream.on('error', () => {});
     if (stream.closed) {
       resolve();
       return;
     }
-    stream.on('error', () => {}).once('close', resolve);
+    stream.once('close', resolve);
     if (graceMs === 0 || stream.destroyed || !stream.writable) {
       stream.destroy();
       return;

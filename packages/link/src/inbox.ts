@@ -6,7 +6,7 @@ const VIEW_RATIO = 4;
 
 /** `part`, or a copy of it where keeping the view would hold on to far more memory than its length. */
 export function ownPart(part: Uint8Array): Uint8Array {
-  return part.byteLength * VIEW_RATIO >= part.buffer.byteLength ? part : part.slice();
+  return part.byteLength * VIEW_RATIO >= part.buffer.byteLength ? part : new Uint8Array(part);
 }
 
 /**

@@ -46,8 +46,9 @@ export class LinkListener {
   }
 
   /**
-   * Takes a byte stream that a peer has dialled; the outcome comes through `onSession` or `onRefused`. With `resync` (a stream
-   * without connections) it first makes a session that an earlier process of this side left behind end.
+   * Takes a byte stream that a peer has dialled; the outcome comes through `onSession` or `onRefused`. `resync` is for a stream
+   * without connections (virtio-serial): it first ends a session that an earlier process of this side left behind, and a peer
+   * that begins again in the middle of a session, with or without the end of its last frame, gets a new one.
    */
   accept(stream: Duplex, options: { readonly resync?: boolean } = {}): void {
     if (this.#closed) {
@@ -56,7 +57,7 @@ export class LinkListener {
       return;
     }
     if (options.resync === true) stream.write(resyncPadding());
-    this.#await(stream, new Uint8Array(0));
+    this.#await(stream, new Uint8Array(0), options.resync === true);
   }
 
   /** Refuses what is pending, closes the session and settles when it is gone. */
@@ -66,7 +67,7 @@ export class LinkListener {
     await this.#session?.close(reason);
   }
 
-  #await(stream: Duplex, rest: Uint8Array): void {
+  #await(stream: Duplex, rest: Uint8Array, resync: boolean): void {
     const limits = fillLimits(this.#options);
     const oldest = this.#pending.values().next().value;
     if (oldest !== undefined && this.#pending.size >= (this.#options.maxPending ?? MAX_PENDING_STREAMS)) {
@@ -75,7 +76,7 @@ export class LinkListener {
     const pending = new PendingStream(stream, this.#clock, limits, {
       onPreamble: (block, after) => {
         this.#pending.delete(pending);
-        this.#judge(stream, decodePreamble(block), after);
+        this.#judge(stream, decodePreamble(block), after, resync);
       },
       onRefused: (refusal) => {
         this.#pending.delete(pending);
@@ -87,7 +88,7 @@ export class LinkListener {
     pending.start(rest);
   }
 
-  #judge(stream: Duplex, preamble: Preamble, rest: Uint8Array): void {
+  #judge(stream: Duplex, preamble: Preamble, rest: Uint8Array, resync: boolean): void {
     const { secret, generation } = this.#options;
     if (!timingSafeEqual(preamble.secret, secret)) {
       this.#refuse(stream, preamble, 'wrong_secret', 'A stream was dialled with a wrong secret.');
@@ -95,16 +96,17 @@ export class LinkListener {
       const message = `The peer speaks link generation ${preamble.generation}; this side demands ${generation}.`;
       this.#refuse(stream, preamble, 'generation_mismatch', message);
     } else {
-      this.#begin(stream, preamble, rest);
+      this.#begin(stream, preamble, rest, resync);
     }
   }
 
-  #begin(stream: Duplex, preamble: Preamble, rest: Uint8Array): void {
+  #begin(stream: Duplex, preamble: Preamble, rest: Uint8Array, resync: boolean): void {
     const { generation } = this.#options;
     this.#answer(stream, preamble, undefined);
     this.#session?.replace();
     const identity = { side: 'listener', epoch: Buffer.from(preamble.epoch).toString('hex'), generation } as const;
-    const session = new LinkSession(stream, identity, this.#options, (after) => this.#await(stream, after));
+    const takeBack = resync ? (after: Uint8Array): void => this.#await(stream, after, true) : undefined;
+    const session = new LinkSession(stream, identity, this.#options, takeBack);
     this.#session = session;
     void session.closed.then(() => {
       if (this.#session === session) this.#session = undefined;

@@ -20,7 +20,8 @@ import { StreamWire, type WirePort } from './stream-wire.ts';
  *
  *   live -> ended (`closed` settles; every open stream gets an error; the underlying stream is destroyed)
  *
- * Only `peer_restarted` on the listening side leaves the underlying stream to the listener.
+ * On a stream without connections, `peer_restarted` and breaches of the format leave it to the listener, who looks for a new
+ * preamble.
  */
 export class LinkSession {
   readonly epoch: string;
@@ -45,7 +46,7 @@ export class LinkSession {
   #end: LinkEnd | undefined;
   #current: StreamWire | undefined;
 
-  /** Made by `dialLink` and `LinkListener`. `onRestart` takes the underlying stream over after `peer_restarted`. */
+  /** Made by `dialLink` and `LinkListener`. `onRestart` takes a stream without connections back. */
   constructor(stream: Duplex, identity: SessionIdentity, options: SessionOptions, onRestart?: (rest: Uint8Array) => void) {
     this.epoch = identity.epoch;
     this.generation = identity.generation;
@@ -132,7 +133,7 @@ export class LinkSession {
       used = this.#decoder.push(chunk, this.#sink);
     } catch (error) {
       if (error instanceof ProtocolViolation) {
-        this.#violate(error);
+        this.#violate(error, chunk);
         return;
       }
       this.#finish('internal_error', `A reader of the link threw: ${messageOf(error)}`, 'internal_error');
@@ -243,8 +244,11 @@ export class LinkSession {
     wire?.answered(head);
   }
 
-  #violate(violation: ProtocolViolation): void {
-    this.#finish(violation.code, violation.message, violation.code);
+  /** `chunk` is where the breach was found: on a stream without connections it may hold the preamble of a new session. */
+  #violate(violation: ProtocolViolation, chunk?: Uint8Array): void {
+    const handOver = chunk === undefined ? undefined : this.#onRestart;
+    this.#finish(violation.code, violation.message, violation.code, undefined, handOver !== undefined);
+    if (chunk !== undefined) handOver?.(chunk);
   }
 
   #restarted(rest: Uint8Array): void {

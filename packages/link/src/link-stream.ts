@@ -73,6 +73,20 @@ export class LinkStream extends Duplex {
     this.destroy(new StreamResetError(code, 'local', this.#wire.id));
   }
 
+  /**
+   * Iterates over the received bytes. Leaving early destroys the stream; reading to the end does not, since this side may still
+   * be writing: Node's own iterator destroys a Duplex there.
+   */
+  override async *[Symbol.asyncIterator](): AsyncGenerator<Buffer, undefined, unknown> {
+    let whole = false;
+    try {
+      for await (const chunk of this.iterator({ destroyOnReturn: false })) yield chunk;
+      whole = true;
+    } finally {
+      if (!whole) this.destroy();
+    }
+  }
+
   override _read(): void {
     this.#wanted = true;
     this.#deliver();

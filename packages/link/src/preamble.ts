@@ -48,9 +48,9 @@ export function encodePreamble(preamble: Preamble): Uint8Array {
 export function decodePreamble(bytes: Uint8Array): Preamble {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return {
-    epoch: bytes.slice(MAGIC_BYTES, MAGIC_BYTES + EPOCH_BYTES),
+    epoch: new Uint8Array(bytes.subarray(MAGIC_BYTES, MAGIC_BYTES + EPOCH_BYTES)),
     generation: view.getUint32(MAGIC_BYTES + EPOCH_BYTES),
-    secret: bytes.slice(MAGIC_BYTES + EPOCH_BYTES + 4, PREAMBLE_BYTES),
+    secret: new Uint8Array(bytes.subarray(MAGIC_BYTES + EPOCH_BYTES + 4, PREAMBLE_BYTES)),
   };
 }
 
@@ -70,7 +70,7 @@ export function decodeAnswer(bytes: Uint8Array): Answer | undefined {
   const verdict = VERDICTS[view.getUint8(ANSWER_BYTES - 1)];
   if (verdict === undefined) return undefined;
   return {
-    epoch: bytes.slice(MAGIC_BYTES, MAGIC_BYTES + EPOCH_BYTES),
+    epoch: new Uint8Array(bytes.subarray(MAGIC_BYTES, MAGIC_BYTES + EPOCH_BYTES)),
     generation: view.getUint32(MAGIC_BYTES + EPOCH_BYTES),
     verdict,
   };
