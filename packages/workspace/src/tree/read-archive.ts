@@ -13,7 +13,7 @@ import { CodedError, codeOf } from '@firecrew/base';
 import { type ArchiveTrailer, BoundedList, type SkippedPath } from './tree-report.ts';
 import type { ByteStream, TreeSink } from './tree-sink.ts';
 
-/** Bytes and events handled before the process gets its turn. */
+/** Bytes handled before the process gets its turn: storing is synchronous. */
 const TURN_BYTES = 64 * 1024;
 
 /** What an accepted archive holds. */
@@ -47,6 +47,7 @@ export async function readArchive(
   const collector = new Collector(sink);
   const streamHash = createHash('sha256');
   let bytes = 0;
+  let sinceTurn = 0;
   try {
     for await (const chunk of stream) {
       for (let at = 0; at < chunk.length; at += TURN_BYTES) {
@@ -54,6 +55,9 @@ export async function readArchive(
         streamHash.update(part);
         bytes += part.length;
         feed(reader, collector, part);
+        sinceTurn += part.length;
+        if (sinceTurn < TURN_BYTES) continue;
+        sinceTurn = 0;
         await new Promise((resume) => setImmediate(resume));
       }
     }
