@@ -24,7 +24,7 @@ const HOLDER_ANSWER_MAX_BYTES = 8_192;
 /**
  * Takes the machine-wide lock on `path`, which need not exist yet; its parent must. The lock is an abstract Unix
  * socket named by uid, device and inode of the parent and the last part of the path, so two spellings of a path
- * are one lock, nothing is left on disk, and a dead holder cannot leave a stale one. It excludes within one
+ * are one lock, as are two users, nothing is left on disk, and a dead holder cannot leave a stale one. It excludes within one
  * network namespace. Throws `directory_locked` (another holder) or `lock_name_taken` (the holder does not identify itself).
  */
 export async function lockDirectory(path: string): Promise<DirectoryLock> {
@@ -32,7 +32,7 @@ export async function lockDirectory(path: string): Promise<DirectoryLock> {
   mkdirSync(parent, { recursive: true, mode: 0o700 });
   const full = `${realpathSync(parent)}/${basename(path)}`;
   const { dev, ino } = lstatSync(realpathSync(parent));
-  const name = `firecrew-lock/${process.getuid?.() ?? 0}/${dev}/${ino}/${basename(path)}`;
+  const name = `firecrew-lock/${dev}/${ino}/${basename(path)}`;
   if (Buffer.byteLength(name) > 106) throw new CodedError('lock_name_too_long', `the name of ${path} is too long for a lock`, { id: path });
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** What `/proc` says about one process: `startTicks` (since boot) tells it from a later one of the same pid. */
+/** What `/proc` says about one process: its name (at most 15 bytes) and its state letter. */
 export interface ProcessStatus {
+  readonly name: string;
   readonly state: string;
-  readonly startTicks: number;
 }
 
-/** The state letter and start time of a process, or undefined when there is none of that pid. */
+/** Name and state of a process, or undefined when there is none of that pid. */
 export function readProcessStatus(pid: number): ProcessStatus | undefined {
   let text: string;
   try {
@@ -15,11 +15,9 @@ export function readProcessStatus(pid: number): ProcessStatus | undefined {
     return undefined;
   }
   // The name in parentheses may itself hold spaces and parentheses: the fields begin after the last one.
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  const state = fields[0];
-  const ticks = Number(fields[19]);
-  if (state === undefined || !Number.isFinite(ticks)) return undefined;
-  return { state, startTicks: ticks };
+  const end = text.lastIndexOf(')');
+  const state = text.slice(end + 2).split(' ', 1)[0];
+  return state === undefined ? undefined : { name: text.slice(text.indexOf('(') + 1, end), state };
 }
 
 /** Whether a process runs: it exists and is neither a zombie nor being removed. */
@@ -28,22 +26,25 @@ export function isRunning(pid: number): boolean {
   return status !== undefined && status.state !== 'Z' && status.state !== 'X';
 }
 
-/** Whether a running process of that pid has `directory` (a resolved path) as its working directory. */
-export function worksIn(pid: number, directory: string): boolean {
-  if (!isRunning(pid)) return false;
+/**
+ * Whether a process of that pid is a running part of the server of `dataDir` (a resolved path): by its name, and by its working
+ * directory, which every server process keeps in its data directory. A shell that stands there is none.
+ */
+export function servesDirectory(pid: number, dataDir: string): boolean {
+  if (!isRunning(pid) || readProcessStatus(pid)?.name.includes('postgres') !== true) return false;
   try {
-    return readlinkSync(`/proc/${pid}/cwd`) === directory;
+    return readlinkSync(`/proc/${pid}/cwd`) === dataDir;
   } catch {
     return false;
   }
 }
 
-/** The pids of all running processes we may look at whose working directory is `directory` (a resolved path). */
-export function processesIn(directory: string): number[] {
+/** The pids of all processes of the server of `dataDir` (a resolved path) that this account may look at. */
+export function serverProcesses(dataDir: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^[1-9][0-9]*$/.test(name))
     .map(Number)
-    .filter((pid) => pid !== process.pid && worksIn(pid, directory));
+    .filter((pid) => servesDirectory(pid, dataDir));
 }
 
 /** Sends a signal; false when the process is already gone. */

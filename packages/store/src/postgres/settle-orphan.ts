@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { CodedError } from '@firecrew/base';
-import { processesIn, sendSignal, worksIn } from './inspect-process.ts';
+import { sendSignal, serverProcesses, servesDirectory } from './inspect-process.ts';
 import { ORPHAN_FAST_MS, STOP_IMMEDIATE_MS } from './limits.ts';
 import { waitUntil } from './wait-until.ts';
 
@@ -23,7 +23,7 @@ export function parsePostmasterPid(text: string): number | undefined {
 
 /**
  * Makes sure that no process uses `dataDir` (a resolved path) and that no pid file of a dead server is left. To be called only under
- * the directory's lock. A pid is believed only while that process runs with the data directory as its working directory: zombies and
+ * the directory's lock. A pid is believed only while that process is a server that works in the data directory: zombies and
  * reused pids are stale. A living orphan gets a fast shutdown, then an immediate one; backends that a killed server
  * left behind are waited for, then killed. Throws `database_orphan_alive` when one survives all that.
  */
@@ -33,7 +33,7 @@ export async function settleOrphan(
 ): Promise<OrphanFinding> {
   const pidFile = join(dataDir, 'postmaster.pid');
   const pid = existsSync(pidFile) ? parsePostmasterPid(readFileSync(pidFile, 'latin1')) : undefined;
-  const alive = pid !== undefined && worksIn(pid, dataDir);
+  const alive = pid !== undefined && servesDirectory(pid, dataDir);
   if (alive) await stopOrphan(pid, dataDir, times);
   await endBackends(dataDir, times);
   const stale = existsSync(pidFile);
@@ -43,7 +43,7 @@ export async function settleOrphan(
 }
 
 async function stopOrphan(pid: number, dataDir: string, times: OrphanTimes): Promise<void> {
-  const gone = (): boolean => !worksIn(pid, dataDir);
+  const gone = (): boolean => !servesDirectory(pid, dataDir);
   sendSignal(pid, 'SIGINT');
   if (await waitUntil(gone, times.fastMs)) return;
   sendSignal(pid, 'SIGQUIT');
@@ -58,11 +58,11 @@ async function stopOrphan(pid: number, dataDir: string, times: OrphanTimes): Pro
 
 /** Backends notice by themselves that their server is gone, unless they are deep in a query: those are killed. */
 export async function endBackends(dataDir: string, times: OrphanTimes): Promise<void> {
-  const gone = (): boolean => processesIn(dataDir).length === 0;
+  const gone = (): boolean => serverProcesses(dataDir).length === 0;
   if (await waitUntil(gone, times.fastMs)) return;
-  for (const pid of processesIn(dataDir)) sendSignal(pid, 'SIGKILL');
+  for (const pid of serverProcesses(dataDir)) sendSignal(pid, 'SIGKILL');
   if (await waitUntil(gone, times.immediateMs)) return;
-  throw new CodedError('database_orphan_alive', `processes ${processesIn(dataDir).join(', ')} still use ${dataDir}`, {
+  throw new CodedError('database_orphan_alive', `processes ${serverProcesses(dataDir).join(', ')} still use ${dataDir}`, {
     id: dataDir,
     action: 'Stop them, then start again.',
   });

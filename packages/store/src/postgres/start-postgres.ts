@@ -99,8 +99,9 @@ function makeParent(parent: string, user: DatabaseUser | undefined): void {
 
 async function startLocked(prepared: Prepared, lock: DirectoryLock): Promise<RunningPostgres> {
   const { dataDir, user, logger, options } = prepared;
-  const binDir = options.binDir ?? process.env.FIRECREW_PG_BIN;
+  const binDir = options.binDir ?? (process.env.FIRECREW_PG_BIN || undefined);
   const binaries = await installBinaries(locateBinaries(binDir), options.supportDir ?? `${dataDir}.support`, user !== undefined);
+  if (user !== undefined) assertReachable(binaries.bin, user);
   const finding = await settleOrphan(dataDir);
   if (finding !== 'nothing') logger.warn({ dataDir, finding }, 'an earlier server was settled');
   const durable = options.settings?.fsync !== 'off';

@@ -30,11 +30,59 @@ export interface TestDatabaseOptions {
   readonly prepare?: (connection: PostgresConnection) => Promise<void>;
 }
 
+/** Holds the connection (JSON) of a server that all test files of a run share; set by whoever starts it, before the files run. */
+export const SHARED_TEST_DATABASE = 'FIRECREW_TEST_DATABASE';
+
 /**
- * Starts a PostgreSQL of its own below the temporary folder, without flushing to the disk. It works as root and as any user, and when this
- * process is killed, a watcher ends the server and removes the files.
+ * Starts a PostgreSQL of its own below the temporary folder, without flushing to the disk, or uses the one that
+ * `FIRECREW_TEST_DATABASE` names. It works as root and as any user, and when this process is killed, a watcher ends the server and
+ * removes the files.
  */
 export async function startTestDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabaseServer> {
+  const shared = process.env[SHARED_TEST_DATABASE];
+  const { connection, stop } = shared === undefined ? await startOwn() : { connection: parseShared(shared), stop: async () => {} };
+  const template = `test_template_${randomBytes(6).toString('hex')}`;
+  const made = new Set([template]);
+  const drop = async (database: string): Promise<void> => {
+    await administer(connection, `drop database if exists ${database} with (force)`);
+    made.delete(database);
+  };
+  const createDatabase = async (): Promise<TestDatabase> => {
+    const database = `test_${randomBytes(6).toString('hex')}`;
+    await administer(connection, `create database ${database} template ${template}`);
+    made.add(database);
+    const own = { ...connection, database };
+    return { connection: own, url: connectionUrl(own), drop: () => drop(database) };
+  };
+  const end = async (): Promise<void> => {
+    // A server of our own goes as a whole.
+    if (shared !== undefined) for (const database of made) await drop(database);
+    await stop();
+  };
+  try {
+    await administer(connection, `create database ${template}`);
+    await options.prepare?.({ ...connection, database: template });
+  } catch (error) {
+    await end();
+    throw error;
+  }
+  return { connection, createDatabase, stop: end };
+}
+
+function parseShared(text: string): PostgresConnection {
+  const value: unknown = JSON.parse(text);
+  const valid = typeof value === 'object' && value !== null && 'host' in value && 'port' in value && 'user' in value && 'password' in value;
+  if (!valid) throw new Error(`${SHARED_TEST_DATABASE} is not a connection`);
+  return {
+    host: String(value.host),
+    port: Number(value.port),
+    user: String(value.user),
+    password: String(value.password),
+    database: 'postgres',
+  };
+}
+
+async function startOwn(): Promise<{ readonly connection: PostgresConnection; readonly stop: () => Promise<void> }> {
   const home = await mkdtemp(join(tmpdir(), 'fc-db-'));
   // Started by root, the server runs as another account, which must walk through.
   await chmod(home, 0o711);
@@ -50,15 +98,7 @@ export async function startTestDatabase(options: TestDatabaseOptions = {}): Prom
     await removeHome();
     watcher.kill('SIGKILL');
   };
-  try {
-    const template = { ...server.connection, database: 'test_template' };
-    await administer(server.connection, 'create database test_template');
-    await options.prepare?.(template);
-    return { connection: server.connection, createDatabase: () => createDatabase(server.connection), stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  return { connection: server.connection, stop };
 }
 
 /** A shell whose input ends when this process does: it then ends the server, which was made to outlive us, and removes the files. */
@@ -76,17 +116,6 @@ function startWatcher(pid: number, home: string): ChildProcess {
   });
   watcher.unref();
   return watcher;
-}
-
-async function createDatabase(server: PostgresConnection): Promise<TestDatabase> {
-  const database = `test_${randomBytes(6).toString('hex')}`;
-  await administer(server, `create database ${database} template test_template`);
-  const connection = { ...server, database };
-  return {
-    connection,
-    url: connectionUrl(connection),
-    drop: () => administer(server, `drop database if exists ${database} with (force)`),
-  };
 }
 
 async function administer(server: PostgresConnection, statement: string): Promise<void> {

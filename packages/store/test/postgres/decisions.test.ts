@@ -1,9 +1,23 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { assertReachable, chooseDatabaseUser, findAccount } from '../../src/postgres/database-user.ts';
-import { isRunning, readProcessStatus, worksIn } from '../../src/postgres/inspect-process.ts';
+import { isRunning, readProcessStatus, servesDirectory } from '../../src/postgres/inspect-process.ts';
 import { installBinaries } from '../../src/postgres/install-binaries.ts';
 import { serverArguments } from '../../src/postgres/launch-server.ts';
 import { LOG_MAX_BYTES } from '../../src/postgres/limits.ts';
@@ -95,11 +109,25 @@ it.each([
 });
 
 describe('a process', () => {
-  it('is looked up by pid and working directory', () => {
-    expect(isRunning(process.pid)).toBe(true);
-    expect(readProcessStatus(process.pid)?.startTicks).toBeGreaterThan(0);
-    expect(worksIn(process.pid, process.cwd())).toBe(true);
-    expect(worksIn(process.pid, home)).toBe(false);
+  it('is looked up by pid, name and working directory', async () => {
+    const names: readonly (readonly [string, string, boolean])[] = [
+      ['postgres', home, true],
+      ['a) Z (postgres', home, true],
+      ['postgres', '/', false],
+      ['sh', home, false],
+    ];
+    for (const [name, cwd, serves] of names) {
+      const program = join(home, name);
+      copyFileSync('/bin/sleep', program);
+      const child = spawn(program, ['600'], { cwd, stdio: 'ignore' });
+      await once(child, 'spawn');
+      const pid = child.pid ?? 0;
+      expect([name, isRunning(pid), servesDirectory(pid, realpathSync(home))]).toEqual([name, true, serves]);
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+      expect(servesDirectory(pid, realpathSync(home))).toBe(false);
+      rmSync(program);
+    }
     expect(readProcessStatus(2 ** 22 - 1)).toBe(undefined);
   });
 });

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { isRunning, processesIn, sendSignal } from '../../src/postgres/inspect-process.ts';
+import { isRunning, sendSignal, serverProcesses } from '../../src/postgres/inspect-process.ts';
 import { settleOrphan } from '../../src/postgres/settle-orphan.ts';
 import type { PostgresConnection } from '../../src/postgres/start-postgres.ts';
 import { waitUntil } from '../../src/postgres/wait-until.ts';
@@ -52,7 +52,7 @@ describe('a first start', () => {
     await server.stop();
     expect(await server.exited).toEqual({ code: 0, signal: null });
     expect(isRunning(server.pid)).toBe(false);
-    expect(processesIn(realpathSync(home.dataDir))).toEqual([]);
+    expect(serverProcesses(realpathSync(home.dataDir))).toEqual([]);
     expect(existsSync(server.connection.host)).toBe(false);
     await server.stop();
   });
@@ -189,6 +189,18 @@ describe('the pid file', () => {
     }
   });
 
+  it('does not lead to the shell of a person who stands in the data directory', async () => {
+    const shell = spawn('/bin/sh', ['-c', 'sleep 600; :'], { ...home.account(), cwd: home.dataDir, stdio: 'ignore' });
+    try {
+      write(shell.pid ?? 0);
+      const server = await home.start();
+      await server.stop();
+      expect(shell.exitCode ?? shell.signalCode).toBe(null);
+    } finally {
+      shell.kill('SIGKILL');
+    }
+  });
+
   it('of a zombie is stale', async () => {
     // The shell starts a child and becomes a program that never waits for it.
     const parent = spawn('/bin/sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 600'], {
@@ -237,8 +249,8 @@ it('an orphan that does not react is killed in the end, with all its processes',
   const server = await home.start();
   const dataDir = realpathSync(home.dataDir);
   sendSignal(server.pid, 'SIGSTOP');
-  expect(await settleOrphan(dataDir, { fastMs: 50, immediateMs: 10_000 })).toBe('stopped_orphan');
-  expect(processesIn(dataDir)).toEqual([]);
+  expect(await settleOrphan(dataDir, { fastMs: 50, immediateMs: 3_000 })).toBe('stopped_orphan');
+  expect(serverProcesses(dataDir)).toEqual([]);
   expect(await server.exited).toEqual({ code: null, signal: 'SIGKILL' });
 });
 
@@ -273,6 +285,16 @@ describe('a start is refused', () => {
       code: 'postgres_binaries_missing',
       action: expect.stringMatching(/FIRECREW_PG_BIN.*DATABASE_URL/),
     });
+  });
+
+  it('when the account of the server cannot reach the programs', async () => {
+    const binDir = join(home.path, 'locked/bin');
+    mkdirSync(binDir, { recursive: true });
+    for (const name of ['initdb', 'postgres']) writeFileSync(join(binDir, name), '#!/bin/sh\nexit 3\n', { mode: 0o755 });
+    chmodSync(join(home.path, 'locked'), 0o700);
+    // Only for another account is the folder locked.
+    const code = asRoot ? 'database_folder_unreachable' : 'postgres_program_failed';
+    await expect(home.start({ binDir })).rejects.toMatchObject({ code });
   });
 
   it('when the server itself refuses a setting, with the end of its log', async () => {

@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 import { isRunning } from '../../src/postgres/inspect-process.ts';
 import type { PostgresConnection } from '../../src/postgres/start-postgres.ts';
 import { waitUntil } from '../../src/postgres/wait-until.ts';
-import { startTestDatabase } from '../../src/testing/test-database.ts';
+import { SHARED_TEST_DATABASE, startTestDatabase } from '../../src/testing/test-database.ts';
 
 async function query(connection: PostgresConnection, text: string): Promise<unknown[]> {
   const client = new pg.Client(connection);
@@ -37,6 +37,24 @@ it('gives every test a copy of its own of the prepared database, and removes eve
   await expect(query(one.connection, 'select 1')).rejects.toMatchObject({ code: '3D000' });
   await server.stop();
   expect(existsSync(server.connection.host)).toBe(false);
+});
+
+it('uses a server that the whole run shares, and takes away only its own databases', async () => {
+  const server = await startTestDatabase();
+  process.env[SHARED_TEST_DATABASE] = JSON.stringify(server.connection);
+  try {
+    const [one, two] = [await startTestDatabase(), await startTestDatabase()];
+    const kept = await two.createDatabase();
+    await one.createDatabase();
+    await one.stop();
+    expect(await query(kept.connection, 'select 1 as one')).toEqual([{ one: 1 }]);
+    await two.stop();
+    const left = await query(server.connection, `select datname from pg_database where datname like 'test_%'`);
+    expect(left).toHaveLength(1);
+  } finally {
+    delete process.env[SHARED_TEST_DATABASE];
+    await server.stop();
+  }
 });
 
 it('removes everything when what prepares it fails', async () => {
