@@ -80,6 +80,19 @@ describe('addresses', () => {
     expect(harness.dialled).toEqual(['93.184.216.1', '93.184.216.2']);
   });
 
+  it('gives up all addresses together at the bound of the dial, however many are left', async () => {
+    harness = await startHarness({
+      resolve: () => Array.from({ length: 60 }, (_, index) => `93.184.216.${index}`),
+      limits: { dialMs: 300, dialAttemptMs: 50 },
+      beforeDial: () => new Promise(() => {}),
+    });
+    const client = harness.connect();
+    client.socket.write(connectHead('api.example.test:443'));
+    await until(() => statusOf(client) === 504, 'the refusal');
+    expect(harness.dialled.length).toBeLessThanOrEqual(8);
+    expect(harness.lines[1]).toMatchObject({ event: 'refused', verdict: 'unreachable', reason: 'dial_timeout' });
+  });
+
   it('refuses an answer with more addresses than the limit', async () => {
     const many = Array.from({ length: 5 }, (_, index) => `93.184.216.${index}`);
     harness = await startHarness({ resolve: () => many, limits: { addresses: 4 } });
