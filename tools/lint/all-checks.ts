@@ -32,7 +32,7 @@ export function allChecks(root: string, bin: string): Readonly<Record<string, Ch
     words: () => checkWords(root),
     errors: () => checkErrorDocument(root),
     schema: () => checkSchema(root),
-    unused: tool('knip'),
+    unused: tool('knip', '--no-config-hints'),
     packages: () => checkPackages(root, bin),
   };
 }

@@ -8,7 +8,10 @@ const note = ['TO', 'DO|FIX', 'ME|X', 'XX'].join('');
 const workshop = ['sub-?agent br', 'ief|the br', 'ief says|helper sess', 'ion|as an A', 'I'].join('');
 const REFUSED: readonly (readonly [RegExp, string])[] = [
   [new RegExp(`\\b(${note})\\b`), 'a note to oneself'],
-  [/(?<![\w.])\/(home|Users)\/(?!user\b|agent\b|runner\b|firecrew\b|node\b|\$|<|\.\.\.)[a-z][\w.-]*\//, "a path of a developer's machine"],
+  [
+    /(?<![\w.])\/(home|Users)\/(?!me\b|user\b|agent\b|runner\b|firecrew\b|node\b|\$|<|\.\.\.)[a-z][\w.-]*\//,
+    "a path of a developer's machine",
+  ],
   [new RegExp(`(?<![\\w.])/${'wo'}rk/(main|shared|\\.library)\\b|\\.\\./shared/(facts|systems)`), "a path of a developer's machine"],
   [/\/tmp\/(brief|claude|bash_jobs)/, "a path of a developer's machine"],
   [/https?:\/\/(?!registry\.npmjs\.org\b)[\w.-]*(artifactory|nexus|verdaccio|npm-registry|registry\.npm)[\w.-]*/i, 'a private registry'],
