@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { CodedError, type WorkspaceId } from '@firecrew/base';
 import type { BlobStore } from '@firecrew/store';
-import { MissionRepository, readIgnoreFiles } from '@firecrew/workspace';
+import { MissionRepository, readIgnoreFiles, readManifestOfBlob } from '@firecrew/workspace';
 
 /** Ignore rules of a commit, as they go into a turn's spec. */
 export interface IgnoreFile {
@@ -75,11 +75,12 @@ export class RepositoryCache {
     return { path: (name) => join(folder, name), remove: () => rm(folder, { recursive: true, force: true }) };
   }
 
-  /** The `.git` that a guest gets at `commit`, as a blob; its digest. */
-  async guestGit(missionId: string, workspaceId: WorkspaceId, commit: string, branch: string | null): Promise<string> {
+  /** The `.git` that a guest gets at `commit` together with the tree in the blob `tree`, as a blob; its digest. */
+  async guestGit(missionId: string, workspaceId: WorkspaceId, commit: string, branch: string | null, tree: string): Promise<string> {
     const repository = await this.open(missionId);
     return await this.withScratch(async (scratch) => {
-      await repository.makeGuestGit(commit, scratch('git.tar'), branch === null ? {} : { branch });
+      const { entries } = await readManifestOfBlob(await this.blobToFile(workspaceId, tree, scratch('tree.blob')), { blobDigest: tree });
+      await repository.makeGuestGit(commit, scratch('git.tar'), { manifest: entries, ...(branch === null ? {} : { branch }) });
       const stored = await this.#blobs.put(workspaceId, createReadStream(scratch('git.tar')), { maxBytes: MAX_GUEST_GIT_BYTES });
       return stored.digest;
     });

@@ -35,7 +35,9 @@ export async function buildStart(context: ServerContext, missionId: string, turn
   const workspace = { snapshotId: tree.snapshotId, blob: await blob(tree.blobDigest) };
   const phaseBase = { snapshotId: input.tree.snapshotId, blob: await blob(input.tree.blobDigest), commit: input.commit };
   const guestGit =
-    input.commit === null ? null : await context.repositories.guestGit(missionId, workspaceIdOf(workspaceId), input.commit, base.branch);
+    input.commit === null
+      ? null
+      : await context.repositories.guestGit(missionId, workspaceIdOf(workspaceId), input.commit, base.branch, input.tree.blobDigest);
   const git = guestGit === null ? null : await blob(guestGit);
   const files = await Promise.all(spec.agent.files.map(async (file) => ({ name: file.name, blob: await blob(file.digest) })));
   const turnSpec = turnSpecSchema.parse({

@@ -40,7 +40,7 @@ export interface GuestGit {
 const LIMITS = { timeoutMs: GIT_LOCAL_TIMEOUT_MS, maxOutputBytes: GIT_SMALL_OUTPUT_BYTES } as const;
 
 /**
- * Writes a `.git` folder for a guest as a tar of paths that begin with `.git/`: `commit` with its history on a branch, an index that matches it, and no
+ * Writes the content of a guest's `.git` as a tar of paths relative to it: `commit` with its history on a branch, an index that matches it, and no
  * remotes, hooks, logs or credentials. Throws CodedError `base_missing` and those of `runGit`.
  */
 export async function makeGuestGit(gitDir: string, commit: string, outFile: string, options: GuestGitOptions = {}): Promise<GuestGit> {
@@ -114,10 +114,9 @@ async function filesBelow(root: string, prefix: string): Promise<{ readonly name
 const LEFT_BEHIND = /^(?:hooks|logs|info|branches|description|FETCH_HEAD|ORIG_HEAD)(?:\/|$)|\.(?:lock|keep)$/;
 
 async function* tarOf(guest: string): AsyncGenerator<Uint8Array> {
-  yield writeTarHeader({ path: Buffer.from('.git'), kind: 'directory', size: 0 });
   for (const { name, folder } of await filesBelow(guest, '')) {
     if (LEFT_BEHIND.test(name)) continue;
-    const path = Buffer.from(`.git/${name}`);
+    const path = Buffer.from(name);
     if (folder) {
       yield writeTarHeader({ path, kind: 'directory', size: 0 });
       continue;

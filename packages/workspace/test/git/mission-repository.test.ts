@@ -470,10 +470,9 @@ describe('the .git of a guest', () => {
     const { repository, base } = await repositoryOf(source);
     const made = await repository.makeGuestGit(base, place.path('guest.tar'), { ...options, compression: 'none' });
     const guest = place.path('guest');
-    mkdirSync(guest);
-    git(guest, ['--version']);
+    mkdirSync(`${guest}/.git`, { recursive: true });
     const { execFileSync } = await import('node:child_process');
-    execFileSync('tar', ['-xf', place.path('guest.tar'), '-C', guest]);
+    execFileSync('tar', ['-xf', place.path('guest.tar'), '-C', `${guest}/.git`]);
     put(guest, 'a.txt', '59\n');
     return { made, guest, base, repository };
   }

@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { CodedError, messageOf } from '@firecrew/base';
+import { ProcessDriver } from '@firecrew/vmm';
+import { destination, pino } from 'pino';
+import { readNodeConfig } from './config.ts';
+import { installVersion } from './install-version.ts';
+import { NodeAgent } from './node-agent.ts';
+
+const USAGE = `firecrew node agent: runs attempts on this host for one server
+
+usage: node main.js --config FILE
+
+  --config FILE   the configuration, JSON; see docs/operating.md
+`;
+
+const { values } = parseArgs({ options: { config: { type: 'string' }, help: { type: 'boolean' } } });
+if (values.help === true || values.config === undefined) {
+  process.stderr.write(USAGE);
+  process.exit(values.help === true ? 0 : 2);
+}
+
+try {
+  const config = await readNodeConfig(values.config);
+  const log = pino({ level: config.logLevel, base: { role: 'node-agent', node: config.nodeId } }, destination({ dest: 2, sync: true }));
+  const version = await installVersion(join(config.home, 'versions'), sources());
+  const agent = new NodeAgent({ config, log, version, agentVersion: readVersion(), drivers: [new ProcessDriver()] });
+  await agent.start();
+  let stopping = false;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (stopping) return;
+      stopping = true;
+      log.info({ signal }, 'node agent stops; its shims go on');
+      agent.stop().then(
+        () => process.exit(0),
+        () => process.exit(1),
+      );
+    });
+  }
+} catch (error) {
+  const code = error instanceof CodedError ? `${error.code}: ` : '';
+  process.stderr.write(`firecrew node agent: ${code}${messageOf(error)}\n`);
+  process.exit(1);
+}
+
+/** The bundles of shim and guest agent, as the build leaves them, and the Node that runs now. */
+function sources() {
+  const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+  return { node: process.execPath, shim: at('../../bundle/shim.mjs'), guestAgent: at('../../../guest-agent/bundle/guest-agent.mjs') };
+}
+
+function readVersion(): string {
+  const text: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  return typeof text === 'object' && text !== null && 'version' in text && typeof text.version === 'string' ? text.version : '0.0.0';
+}

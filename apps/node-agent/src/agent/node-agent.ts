@@ -1,0 +1,347 @@
+import { spawn } from 'node:child_process';
+import { accessSync, closeSync, constants, openSync, writeFileSync } from 'node:fs';
+import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { homedir, uptime } from 'node:os';
+import { join } from 'node:path';
+import { CodedError, codeOf, messageOf } from '@firecrew/base';
+import { HEALTH_EVERY_MS, type NodeMessage, type ServerMessage, type TurnSpec } from '@firecrew/protocol';
+import type { Driver, GuestOwner } from '@firecrew/vmm';
+import type { Logger } from 'pino';
+import { LAUNCH_FILE, type ShimLaunch } from '../shim/shim-arguments.ts';
+import { readSpec, type TurnPaths, turnFolderName, turnPaths, writeWhole } from '../turn-folder/turn-folder.ts';
+import type { NodeConfig } from './config.ts';
+import { DataClient } from './data-client.ts';
+import { findServer } from './find-server.ts';
+import type { InstalledVersion } from './install-version.ts';
+import { removeOldVersions } from './install-version.ts';
+import { probeCapabilities } from './probe-capabilities.ts';
+import { readHealth } from './read-health.ts';
+import { ServerLink } from './server-link.ts';
+import { type KeeperHost, TurnKeeper } from './turn-keeper.ts';
+
+/** Period of the look at what this host can do; a change is reported at once, and all of it at each connect. */
+const PROBE_EVERY_MS = 60_000;
+/** CA bundles of common systems: the guest trusts what its host trusts. */
+const CA_BUNDLES = ['/etc/ssl/certs/ca-certificates.crt', '/etc/pki/tls/certs/ca-bundle.crt', '/etc/ssl/cert.pem'];
+
+type Start = Extract<ServerMessage, { t: 'turn.start' }>;
+
+export interface NodeAgentOptions {
+  readonly config: NodeConfig;
+  readonly drivers: readonly Driver[];
+  readonly version: InstalledVersion;
+  readonly agentVersion: string;
+  readonly log: Logger;
+}
+
+/** The agent of one host: reports what it can do, starts a shim for each attempt, and keeps their turns. */
+export class NodeAgent {
+  readonly #options: NodeAgentOptions;
+  readonly #link: ServerLink;
+  readonly #keepers = new Map<string, TurnKeeper>();
+  readonly #starting = new Set<string>();
+  readonly #turns: string;
+  readonly #tokens: string;
+  #renewEveryMs = 20_000;
+  #renewal = 0;
+  #sentRenewals = new Map<number, number>();
+  #timers: NodeJS.Timeout[] = [];
+  #capabilities = '';
+  #renewTimer: NodeJS.Timeout | undefined;
+
+  constructor(options: NodeAgentOptions) {
+    this.#options = options;
+    this.#turns = join(options.config.home, 'turns');
+    this.#tokens = join(options.config.home, 'tokens');
+    this.#link = new ServerLink({
+      nodeId: options.config.nodeId,
+      keyFile: options.config.keyFile,
+      version: options.agentVersion,
+      log: options.log,
+      server: () => findServer(options.config),
+      turns: () =>
+        [...this.#keepers.values()].map((keeper) => ({
+          ...keeper.key,
+          state: keeper.hasEnded ? ('ended' as const) : ('running' as const),
+          acked: keeper.acked,
+        })),
+      onMessage: (message) => this.#onMessage(message),
+    });
+  }
+
+  /** Adopts what an earlier agent left, then connects. */
+  async start(): Promise<void> {
+    await mkdir(this.#turns, { recursive: true });
+    await mkdir(this.#tokens, { recursive: true, mode: 0o700 });
+    // Attempts of another user walk through to their own folder; everything else in there is private.
+    for (const folder of [this.#options.config.home, this.#turns])
+      await chmod(folder, this.#options.config.owners === null ? 0o700 : 0o711);
+    await this.#adopt();
+    await this.#writeShims();
+    this.#link.start();
+    this.#timers.push(setInterval(() => void this.#reportHealth(), HEALTH_EVERY_MS));
+    this.#timers.push(setInterval(() => void this.#reportCapabilities(false), PROBE_EVERY_MS));
+  }
+
+  /** Stops this agent; its shims go on and are adopted by the next one. */
+  async stop(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    clearInterval(this.#renewTimer);
+    this.#link.stop();
+    await Promise.all([...this.#keepers.values()].map((keeper) => keeper.stop()));
+  }
+
+  async #onMessage(message: ServerMessage): Promise<void> {
+    switch (message.t) {
+      case 'welcome':
+        return await this.#onWelcome(message);
+      case 'turn.start':
+        return void this.#startTurn(message);
+      case 'turn.cancel':
+        return await this.#onCancel(message);
+      case 'lease.ack':
+        return await this.#onLeaseAck(message);
+      case 'events.ack':
+        return this.#keeper(message)?.onEventsAck(message.seq);
+      case 'outcome.ack':
+        return await this.#keeper(message)?.onOutcomeAck();
+      case 'error':
+        this.#options.log.warn({ code: message.code, detail: message.message }, 'the server reports an error');
+        if (message.code === 'tree_missing' || message.code === 'events_missing')
+          for (const keeper of this.#keepers.values()) keeper.sendAgain();
+        return;
+      case 'challenge':
+      case 'refused':
+        return;
+    }
+  }
+
+  async #onWelcome(message: Extract<ServerMessage, { t: 'welcome' }>): Promise<void> {
+    for (const kept of message.keep) this.#keeper(kept)?.resume(kept.acked, kept.logOffset);
+    for (const dropped of message.drop) await this.#keeper(dropped)?.supersede();
+    this.#renewEveryMs = message.leaseRenewEveryMs;
+    clearInterval(this.#renewTimer);
+    this.#renewTimer = setInterval(() => void this.#renew(), this.#renewEveryMs);
+    await this.#renew();
+    await this.#reportHealth();
+    await this.#reportCapabilities(true);
+  }
+
+  /** Renews the leases of the shims that answer now. The term counts from when this was sent. */
+  async #renew(): Promise<void> {
+    const keepers = [...this.#keepers.values()];
+    const answering = await Promise.all(keepers.map(async (keeper) => ((await keeper.answers()) ? keeper : undefined)));
+    const turns = answering.flatMap((keeper) => (keeper === undefined ? [] : [keeper.key]));
+    if (turns.length === 0) return;
+    this.#renewal += 1;
+    const sentAtMs = clock();
+    this.#sentRenewals.set(this.#renewal, sentAtMs);
+    this.#link.send({ t: 'lease.renew', id: this.#renewal, turns });
+  }
+
+  async #onLeaseAck(message: Extract<ServerMessage, { t: 'lease.ack' }>): Promise<void> {
+    const sentAtMs = this.#sentRenewals.get(message.id);
+    for (const id of this.#sentRenewals.keys()) if (id <= message.id) this.#sentRenewals.delete(id);
+    if (sentAtMs === undefined) return;
+    await Promise.all(message.renewed.map((key) => this.#keeper(key)?.renewed(sentAtMs)));
+    await Promise.all(message.lost.map((key) => this.#keeper(key)?.supersede()));
+  }
+
+  async #onCancel(message: Extract<ServerMessage, { t: 'turn.cancel' }>): Promise<void> {
+    const keeper = this.#keeper(message);
+    if (keeper !== undefined) return message.reason === 'superseded' ? await keeper.supersede() : await keeper.cancel();
+    if (message.reason === 'cancelled' && !this.#starting.has(turnFolderName(message))) {
+      this.#send({ t: 'turn.refused', ...keyOf(message), code: 'cancelled', message: 'cancelled before it was started' });
+    }
+  }
+
+  /** Makes the turn folder, fetches the inputs and starts the shim. An order that is repeated is answered with what is here. */
+  async #startTurn(order: Start): Promise<void> {
+    const { spec } = order;
+    const name = turnFolderName(spec);
+    const key = { turnId: spec.turnId, attempt: spec.attempt, epoch: spec.epoch };
+    if (this.#keepers.has(name)) return void this.#send({ t: 'turn.accepted', ...key });
+    if (this.#starting.has(name)) return;
+    this.#starting.add(name);
+    try {
+      const sentAtMs = clock();
+      await this.#demandIsolation(spec);
+      const paths = await this.#makeFolder(order);
+      this.#launch(spec, paths, sentAtMs);
+      await this.#keep(spec, paths, order.token, sentAtMs);
+      this.#send({ t: 'turn.accepted', ...key });
+      await this.#renew();
+    } catch (error) {
+      this.#options.log.error({ ...key, err: error }, 'the turn could not be started');
+      await rm(join(this.#turns, name), { recursive: true, force: true });
+      const code = codeOf(error) === 'unisolated_not_allowed' ? 'unisolated_not_allowed' : 'workspace_unavailable';
+      this.#send({ t: 'turn.refused', ...key, code, message: messageOf(error).slice(0, 2000) });
+    } finally {
+      this.#starting.delete(name);
+    }
+  }
+
+  async #demandIsolation(spec: TurnSpec): Promise<void> {
+    const driver = this.#options.drivers.find((item) => item.name === spec.driver);
+    const probe = await driver?.probe();
+    if (probe?.isolation !== 'none' || spec.allowUnisolated) return;
+    throw new CodedError('unisolated_not_allowed', `this node has no isolation for the ${spec.driver} driver (${probe.detail})`, {
+      id: spec.turnId,
+      action: 'Install bubblewrap, or allow it with --allow-unisolated.',
+    });
+  }
+
+  async #makeFolder({ spec, token, inputs }: Start): Promise<TurnPaths> {
+    const name = turnFolderName(spec);
+    const paths = turnPaths(join(this.#turns, name));
+    await rm(paths.root, { recursive: true, force: true });
+    await mkdir(paths.inputs, { recursive: true, mode: 0o700 });
+    await chmod(paths.root, this.#options.config.owners === null ? 0o700 : 0o711);
+    await writeFile(join(this.#tokens, name), token, { mode: 0o600 });
+    const data = this.#dataClient(spec, token);
+    for (const input of inputs) await data.download(input.digest, input.bytes, join(paths.inputs, input.digest));
+    await writeWhole(paths.spec, `${JSON.stringify(spec)}\n`);
+    return paths;
+  }
+
+  /** Starts the shim in a session of its own, so that it outlives this agent. */
+  #launch(spec: TurnSpec, paths: TurnPaths, renewedAtUptimeMs: number): void {
+    const { config, version } = this.#options;
+    const launch: ShimLaunch = {
+      guestAgent: { node: version.node, bundle: version.guestAgent },
+      callerPath: config.callerPath,
+      homes: [homedir()],
+      caBundle: CA_BUNDLES.find((file) => isReadable(file)) ?? null,
+      owner: this.#ownerOf(spec),
+      renewedAtUptimeMs,
+    };
+    const file = join(paths.root, LAUNCH_FILE);
+    const log = openSync(paths.shimLog, 'a', 0o600);
+    try {
+      writeFileSync(file, JSON.stringify(launch), { mode: 0o600 });
+      const environment = {
+        PATH: process.env.PATH ?? '/usr/bin:/bin',
+        HOME: homedir(),
+        LANG: 'C.UTF-8',
+        ...(process.env.NODE_EXTRA_CA_CERTS === undefined ? {} : { NODE_EXTRA_CA_CERTS: process.env.NODE_EXTRA_CA_CERTS }),
+      };
+      const child = spawn(version.node, [version.shim, paths.root], {
+        detached: true,
+        stdio: ['ignore', log, log],
+        env: environment,
+        cwd: paths.root,
+      });
+      child.on('error', (error) => this.#options.log.error({ turn: spec.turnId, err: error }, 'the shim could not be started'));
+      child.unref();
+    } finally {
+      closeSync(log);
+    }
+  }
+
+  /** A user id for the attempt out of the agent's range, so that two attempts are two users of the host. */
+  #ownerOf(spec: TurnSpec): GuestOwner | null {
+    const { owners } = this.#options.config;
+    if (owners === null) return null;
+    const taken = [...this.#keepers.values()].length;
+    const at = (Number.parseInt(Buffer.from(spec.turnId).toString('hex').slice(-8), 16) + spec.attempt + taken) % owners.count;
+    return { uid: owners.firstUid + at, gid: owners.firstUid + at };
+  }
+
+  async #keep(spec: TurnSpec, paths: TurnPaths, token: string, renewedAtMs: number): Promise<TurnKeeper> {
+    const host: KeeperHost = {
+      log: this.#options.log,
+      clock,
+      send: (message) => this.#send(message),
+      onDone: (keeper) => void this.#forget(keeper),
+    };
+    const keeper = new TurnKeeper(spec, paths, this.#dataClient(spec, token), host, renewedAtMs);
+    this.#keepers.set(turnFolderName(spec), keeper);
+    keeper.start();
+    await this.#writeShims();
+    return keeper;
+  }
+
+  async #forget(keeper: TurnKeeper): Promise<void> {
+    const name = turnFolderName(keeper.key);
+    this.#keepers.delete(name);
+    await rm(join(this.#tokens, name), { force: true });
+    await this.#writeShims();
+  }
+
+  /** Takes over the turn folders of an earlier agent: living shims, ended ones, and those that died. */
+  async #adopt(): Promise<void> {
+    const names = await readdir(this.#turns);
+    for (const name of names) {
+      try {
+        const paths = turnPaths(join(this.#turns, name));
+        const spec = await readSpec(paths);
+        const token = await readFile(join(this.#tokens, name), 'utf8');
+        await this.#keep(spec, paths, token, clock());
+        this.#options.log.info({ turn: spec.turnId, attempt: spec.attempt }, 'turn adopted');
+      } catch (error) {
+        if (codeOf(error) === 'ENOENT') await rm(join(this.#turns, name), { recursive: true, force: true });
+        else this.#options.log.error({ folder: name, err: error }, 'a turn folder is not understood and is left alone');
+      }
+    }
+    if (names.length === 0) await removeOldVersions(join(this.#options.config.home, 'versions'), this.#options.version.digest);
+  }
+
+  /** Which shims there are, for `firecrew status`. */
+  async #writeShims(): Promise<void> {
+    const shims = [...this.#keepers.values()].flatMap((keeper) => {
+      const { identity } = keeper;
+      return identity === undefined
+        ? []
+        : [
+            {
+              turnId: keeper.key.turnId,
+              attempt: keeper.key.attempt,
+              pid: identity.pid,
+              startTicks: identity.startTicks,
+              bootId: identity.bootId,
+            },
+          ];
+    });
+    await writeWhole(join(this.#options.config.home, 'shims.json'), `${JSON.stringify(shims)}\n`);
+  }
+
+  async #reportHealth(): Promise<void> {
+    await this.#writeShims();
+    this.#send({ t: 'health', health: await readHealth(this.#options.config.home) });
+  }
+
+  async #reportCapabilities(always: boolean): Promise<void> {
+    const capabilities = await probeCapabilities(this.#options.drivers, this.#options.agentVersion);
+    const text = JSON.stringify(capabilities);
+    if (!always && text === this.#capabilities) return;
+    if (this.#send({ t: 'capabilities', capabilities })) this.#capabilities = text;
+  }
+
+  #dataClient(spec: TurnSpec, token: string): DataClient {
+    return new DataClient(() => findServer(this.#options.config), token, spec);
+  }
+
+  #keeper(key: { turnId: string; attempt: number; epoch: number }): TurnKeeper | undefined {
+    const keeper = this.#keepers.get(turnFolderName(key));
+    return keeper?.key.epoch === key.epoch ? keeper : undefined;
+  }
+
+  #send(message: NodeMessage): boolean {
+    return this.#link.send(message);
+  }
+}
+
+const clock = () => uptime() * 1000;
+
+function keyOf(key: { turnId: string; attempt: number; epoch: number }) {
+  return { turnId: key.turnId, attempt: key.attempt, epoch: key.epoch };
+}
+
+function isReadable(file: string): boolean {
+  try {
+    accessSync(file, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,35 @@
+import { constants } from 'node:fs';
+import { access } from 'node:fs/promises';
+import { availableParallelism, release } from 'node:os';
+import { builtinBackends } from '@firecrew/backend';
+import type { NodeCapabilities } from '@firecrew/protocol';
+import type { Driver } from '@firecrew/vmm';
+
+/** What this host can do, probed and never assumed: a complete view that replaces the one before. */
+export async function probeCapabilities(drivers: readonly Driver[], agentVersion: string): Promise<NodeCapabilities> {
+  const found: NodeCapabilities['drivers'] = [];
+  for (const driver of drivers) {
+    const probe = await driver.probe();
+    if (!probe.available) continue;
+    // A backend without an image runs with the tools of the host; one with an image needs it here, and the process driver has none.
+    const backends = builtinBackends
+      .filter((backend) => backend.image === null && backend.drivers.includes(driver.name))
+      .map((backend) => backend.name);
+    found.push({ driver: driver.name, isolation: probe.isolation, backends, detail: probe.detail });
+  }
+  return {
+    drivers: found,
+    kvm: await canOpenKvm(),
+    cpus: availableParallelism(),
+    platform: `${process.platform} ${process.arch} ${release()}`,
+    agentVersion,
+  };
+}
+
+/** Presence says nothing: the device counts when it can be opened for reading and writing. */
+async function canOpenKvm(): Promise<boolean> {
+  return await access('/dev/kvm', constants.R_OK | constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,66 @@
+import type { ManifestEntry } from '@firecrew/artifact-capture';
+import type { CapturedTree, Isolation, RoundRecord, TurnSpec } from '@firecrew/protocol';
+import type { CallerPath, Driver, GuestOwner, Vm } from '@firecrew/vmm';
+import type { TurnPaths } from '../turn-folder/turn-folder.ts';
+import type { EgressGate } from './egress-gate.ts';
+import type { EventSpool } from './event-spool.ts';
+import type { BootClock, Lease } from './lease.ts';
+import type { LogSpool } from './log-spool.ts';
+
+/** A tree of a round with its file in `staged/`. */
+export interface StagedTree {
+  readonly file: string;
+  readonly captured: CapturedTree;
+  readonly entries: readonly ManifestEntry[];
+}
+
+/** What the attempt has come to so far; the steps write it, the result is made from it. */
+export interface AttemptState {
+  vm: Vm | null;
+  isolation: Isolation;
+  /** Manifest of the phase's base. */
+  base: readonly ManifestEntry[];
+  /** The newest collected tree. */
+  tree: StagedTree | null;
+  /** Whether `tree` was taken while the agent worked. */
+  checkpoint: boolean;
+  /** Snapshot that the check passed on. */
+  checkedSnapshot: string | null;
+  feedback: string | null;
+  checkInputsChanged: readonly string[];
+  restoredPaths: readonly string[];
+  readonly rounds: RoundRecord[];
+}
+
+/** Everything a step of an attempt works with. */
+export interface AttemptContext {
+  readonly spec: TurnSpec;
+  readonly paths: TurnPaths;
+  readonly driver: Driver;
+  readonly guestAgent: { readonly node: string; readonly bundle: string };
+  readonly caller: CallerPath;
+  readonly caBundle: string | null;
+  readonly owner: GuestOwner | undefined;
+  readonly events: EventSpool;
+  readonly log: LogSpool;
+  readonly gate: EgressGate;
+  readonly lease: Lease;
+  readonly clock: BootClock;
+  /** Boot time at which the attempt is over, in `ms`. */
+  readonly deadlineMs: number;
+  readonly state: AttemptState;
+}
+
+/** Value of `FIRECREW_ATTEMPT` in every process of an attempt. */
+export function attemptMarker(key: { readonly turnId: string; readonly attempt: number; readonly epoch: number }): string {
+  return `${key.turnId}.${key.attempt}.${key.epoch}`;
+}
+
+/** The record of a round, made when it is first written to. */
+export function roundRecord(state: AttemptState, round: number): RoundRecord {
+  const known = state.rounds.find((item) => item.round === round);
+  if (known !== undefined) return known;
+  const fresh: RoundRecord = { round, agent: null, changed: null, check: null, gate: null };
+  state.rounds.push(fresh);
+  return fresh;
+}

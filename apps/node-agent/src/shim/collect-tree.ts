@@ -1,0 +1,80 @@
+import { mkdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  byteKey,
+  compareManifests,
+  EXCLUDABLE_NAMES,
+  HARD_EXCLUDED_NAMES,
+  type ManifestEntry,
+  readableName,
+} from '@firecrew/artifact-capture';
+import type { CapturedTree } from '@firecrew/protocol';
+import { getTree, type OutgoingTree, type TreeExclusion, type Vm } from '@firecrew/vmm';
+import { canonicaliseArchive } from '@firecrew/workspace';
+import type { AttemptContext, StagedTree } from './attempt-context.ts';
+
+/** Time to wait for a link when a tree is collected; then the disk is read without the guest. */
+const SESSION_TIMEOUT_MS = 15_000;
+/** Names of a report that are kept. */
+const MAX_REPORTED = 1000;
+
+/** Reads the workspace out of a VM into a staged, canonical blob: through the guest agent, or from the VM's disk with `rescue`. */
+export async function collectTree(context: AttemptContext, vm: Vm, name: string, round: number, rescue: boolean): Promise<StagedTree> {
+  const exclude = exclusionOf(context);
+  const { workspace } = vm.guestPaths;
+  const outgoing = rescue
+    ? await vm.rescue(workspace, exclude)
+    : await getTree(await vm.session(SESSION_TIMEOUT_MS), `get-${name}`, workspace, exclude);
+  return await stageTree(context, outgoing, name, round);
+}
+
+async function stageTree(context: AttemptContext, outgoing: OutgoingTree, name: string, round: number): Promise<StagedTree> {
+  await mkdir(context.paths.staged, { recursive: true, mode: 0o700 });
+  const file = join(context.paths.staged, `${name}.tar.zst`);
+  const snapshot = await canonicaliseArchive(outgoing.stream, file);
+  // Only the trailer proves that all of it came.
+  const trailer = await outgoing.trailer();
+  const captured: CapturedTree = {
+    snapshotId: snapshot.snapshotId,
+    blobDigest: snapshot.blobDigest,
+    bytes: (await stat(file)).size,
+    files: snapshot.entries.length,
+    round,
+    excluded: trailer.excluded.slice(0, MAX_REPORTED),
+    skipped: [
+      ...trailer.skipped.map((item) => `${item.path} (${item.reason})`),
+      ...snapshot.skipped.map((item) => readableName(item.path)),
+    ].slice(0, MAX_REPORTED),
+  };
+  return { file, captured, entries: snapshot.entries };
+}
+
+function exclusionOf(context: AttemptContext): TreeExclusion {
+  const hard: readonly string[] = HARD_EXCLUDED_NAMES;
+  return {
+    hard: [...hard],
+    listed: EXCLUDABLE_NAMES.filter((name) => !hard.includes(name)),
+    trackedDirs: foldersOf(context.state.base),
+    ignore: context.spec.ignore.map((file) => ({ ...file })),
+  };
+}
+
+/** Every folder that holds a path of the base. */
+function foldersOf(entries: readonly ManifestEntry[]): string[] {
+  const folders = new Set<string>();
+  for (const entry of entries) {
+    const parts = byteKey(entry.path).split('/');
+    const depth = entry.kind === 'directory' ? parts.length : parts.length - 1;
+    for (let at = 1; at <= depth; at += 1) folders.add(parts.slice(0, at).join('/'));
+  }
+  return [...folders];
+}
+
+/** Paths in which a tree differs from the base of the phase, for people and for the rules of the gate. */
+export function changedPaths(context: AttemptContext, entries: readonly ManifestEntry[]): string[] {
+  const difference = compareManifests(context.state.base, entries);
+  const pairs = [...difference.changed, ...difference.modeChanged, ...difference.typeChanged].map((item) => item.path);
+  return [...difference.added.map((entry) => entry.path), ...difference.deleted.map((entry) => entry.path), ...pairs].map((path) =>
+    Buffer.from(path).toString('utf8'),
+  );
+}

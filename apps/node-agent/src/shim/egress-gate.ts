@@ -1,0 +1,147 @@
+import { networkInterfaces } from 'node:os';
+import type { Duplex } from 'node:stream';
+import { findBackend } from '@firecrew/backend';
+import { effectivePolicy, loadAllowList } from '@firecrew/egress-policy';
+import { createEgressProxy, type EgressAuditLine, type EgressProxy } from '@firecrew/egress-proxy';
+import type { EgressLine, EgressSummary, TurnSpec } from '@firecrew/protocol';
+
+export type EgressPurpose = EgressLine['purpose'];
+
+/** What the gate needs of its attempt. */
+export interface GateOptions {
+  readonly spec: TurnSpec;
+  readonly leaseValid: () => boolean;
+  /** Writes one audit line before this returns; it throws when it could not. */
+  readonly audit: (line: EgressLine) => void;
+}
+
+/**
+ * The only way out of the attempt's guests. Set-up has a policy of its own, so there is a proxy for each purpose; what opens a
+ * tunnel is judged by the purpose of the moment, and the tunnels of the one before are cut.
+ */
+export class EgressGate {
+  readonly #options: GateOptions;
+  readonly #summary = new SummaryBook();
+  #current: { purpose: EgressPurpose; proxy: EgressProxy } | undefined;
+
+  constructor(options: GateOptions) {
+    this.#options = options;
+  }
+
+  /** Opens the gate for a purpose, closing it for the one before. */
+  async open(purpose: EgressPurpose): Promise<void> {
+    await this.close();
+    this.#current = { purpose, proxy: this.#makeProxy(purpose) };
+  }
+
+  /** Cuts every tunnel and refuses new ones. */
+  async close(): Promise<void> {
+    const { proxy } = this.#current ?? {};
+    this.#current = undefined;
+    await proxy?.close();
+  }
+
+  /** Serves one connection of a guest; while no purpose is open it is closed at once. */
+  handle(stream: Duplex): void {
+    stream.on('error', () => stream.destroy());
+    if (this.#current === undefined) stream.destroy();
+    else this.#current.proxy.handle(stream);
+  }
+
+  summary(): EgressSummary {
+    return this.#summary.summary();
+  }
+
+  #makeProxy(purpose: EgressPurpose): EgressProxy {
+    const { spec, leaseValid, audit } = this.#options;
+    return createEgressProxy({
+      policy: policyOf(spec, purpose),
+      ids: {
+        vm: `${spec.turnId}.${spec.attempt}`,
+        mission: spec.missionId,
+        run: spec.runId,
+        turn: spec.turnId,
+        attempt: spec.attempt,
+        node: spec.nodeId,
+      },
+      leaseValid,
+      audit: (line) => {
+        const entry = toLine(line, purpose);
+        this.#summary.add(entry);
+        audit(entry);
+      },
+    });
+  }
+}
+
+/** The effective policy of a purpose: the operator's ceiling over the backend's and the mission's hosts; set-up has its own hosts besides. */
+function policyOf(spec: TurnSpec, purpose: EgressPurpose) {
+  const backendHosts = loadAllowList(findBackend(spec.backend).hosts);
+  const wanted = purpose === 'setup' ? (spec.setup?.allow ?? []) : spec.egress.allow;
+  return effectivePolicy({
+    ceiling: spec.egress.ceiling === null ? 'no_ceiling' : loadAllowList(spec.egress.ceiling),
+    backendHosts: purpose === 'setup' ? [] : backendHosts,
+    missionHosts: loadAllowList(wanted),
+    addressRules: spec.egress.addressRules,
+    ownAddresses: Object.values(networkInterfaces()).flatMap((list) =>
+      (list ?? []).map((item) => item.address.split('%')[0] ?? item.address),
+    ),
+  });
+}
+
+function toLine(line: EgressAuditLine, purpose: EgressPurpose): EgressLine {
+  return {
+    event: line.event,
+    connection: line.connection,
+    purpose,
+    host: line.host ?? null,
+    port: line.port ?? null,
+    address: line.address ?? line.addresses?.[0] ?? null,
+    verdict: line.verdict,
+    reason: line.reason,
+    rule: line.rule ?? null,
+    bytesIn: line.bytesIn ?? null,
+    bytesOut: line.bytesOut ?? null,
+    lookupMs: line.lookupMs ?? null,
+    connectMs: line.connectMs ?? null,
+    durationMs: line.durationMs ?? null,
+  };
+}
+
+/** Distinct hosts that a summary names; more are counted under one name. */
+const MAX_SUMMARY_HOSTS = 200;
+const OTHERS = '(others)';
+
+class SummaryBook {
+  readonly #allowed = new Map<string, EgressSummary['allowed'][number]>();
+  readonly #denied = new Map<string, EgressSummary['denied'][number]>();
+
+  add(line: EgressLine): void {
+    if (line.event === 'refused') this.#addDenied(line);
+    if (line.event === 'end' && line.host !== null && line.port !== null) this.#addAllowed(line, line.host, line.port);
+  }
+
+  summary(): EgressSummary {
+    return { allowed: [...this.#allowed.values()], denied: [...this.#denied.values()] };
+  }
+
+  #addDenied(line: EgressLine): void {
+    const host = this.#denied.size >= MAX_SUMMARY_HOSTS ? OTHERS : (line.host ?? '(no name)');
+    const key = `${host}:${line.port ?? ''}:${line.reason}`;
+    const known = this.#denied.get(key);
+    this.#denied.set(key, { host, port: line.port, reason: line.reason, connections: (known?.connections ?? 0) + 1 });
+  }
+
+  #addAllowed(line: EgressLine, name: string, port: number): void {
+    const host = this.#allowed.size >= MAX_SUMMARY_HOSTS ? OTHERS : name;
+    const key = `${host}:${port}`;
+    const known = this.#allowed.get(key);
+    this.#allowed.set(key, {
+      host,
+      port,
+      connections: (known?.connections ?? 0) + 1,
+      bytesIn: (known?.bytesIn ?? 0) + (line.bytesIn ?? 0),
+      bytesOut: (known?.bytesOut ?? 0) + (line.bytesOut ?? 0),
+    });
+  }
+}

@@ -1,0 +1,62 @@
+import { join } from 'node:path';
+import { byteKey, compareEntries, type ManifestEntry, tarEnd, tarPadding, writeTarHeader } from '@firecrew/artifact-capture';
+import { planRestore } from '@firecrew/stop-gate';
+import { type BlobEntry, canonicaliseArchive, readBlobEntries } from '@firecrew/workspace';
+import type { AttemptContext, StagedTree } from './attempt-context.ts';
+import { inputFile } from './send-trees.ts';
+
+/**
+ * Puts the paths under `gate.protect` back as they were at the base. The tree that results is the one that is checked, and so the
+ * one that is delivered.
+ */
+export async function restoreProtected(
+  context: AttemptContext,
+  tree: StagedTree,
+  changed: readonly string[],
+  round: number,
+): Promise<{ tree: StagedTree; paths: readonly string[] }> {
+  const { spec, paths, state } = context;
+  if (spec.gate.protect.length === 0) return { tree, paths: [] };
+  const named = state.base.map((entry) => ({ path: Buffer.from(entry.path).toString('utf8'), entry }));
+  const plan = planRestore(spec.gate.protect, named, changed);
+  if (plan.restore.length === 0 && plan.remove.length === 0) return { tree, paths: [] };
+  const restored = new Set(plan.restore.map((item) => byteKey(item.entry.path)));
+  const removed = new Set([...plan.remove.map((path) => byteKey(Buffer.from(path))), ...restored]);
+  const file = join(paths.staged, `round-${round}-restored.tar.zst`);
+  const collected = pick(readBlobEntries(tree.file), (entry) => !removed.has(byteKey(entry.path)));
+  const base = pick(readBlobEntries(inputFile(context, spec.base.blob.digest)), (entry) => restored.has(byteKey(entry.path)));
+  const snapshot = await canonicaliseArchive(archiveOf([collected, base]), file);
+  const captured = {
+    ...tree.captured,
+    snapshotId: snapshot.snapshotId,
+    blobDigest: snapshot.blobDigest,
+    bytes: snapshot.bytes,
+    files: snapshot.entries.length,
+  };
+  const entries: readonly ManifestEntry[] = [...snapshot.entries].sort(compareEntries);
+  return { tree: { file, captured, entries }, paths: [...new Set([...plan.restore.map((item) => item.path), ...plan.remove])] };
+}
+
+async function* pick(entries: AsyncIterable<BlobEntry>, keep: (entry: BlobEntry) => boolean): AsyncGenerator<BlobEntry> {
+  for await (const entry of entries) if (keep(entry)) yield entry;
+}
+
+async function* archiveOf(sources: readonly AsyncIterable<BlobEntry>[]): AsyncGenerator<Uint8Array> {
+  for (const source of sources) {
+    for await (const { path, kind, size, content } of source) {
+      if (kind === 'link') yield writeTarHeader({ path, kind, size: 0, target: await wholeOf(content) });
+      else {
+        yield writeTarHeader({ path, kind, size });
+        yield* content;
+        yield tarPadding(size);
+      }
+    }
+  }
+  yield tarEnd();
+}
+
+async function wholeOf(content: AsyncIterable<Buffer>): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  for await (const part of content) parts.push(part);
+  return Buffer.concat(parts);
+}

@@ -1,0 +1,15 @@
+import { z } from 'zod';
+
+/** What the node agent tells a shim beside the spec: where things are on this host. Read from `launch.json` of the turn folder. */
+export const shimLaunchSchema = z.strictObject({
+  guestAgent: z.strictObject({ node: z.string().startsWith('/'), bundle: z.string().startsWith('/') }),
+  callerPath: z.string(),
+  homes: z.array(z.string()).describe('Home folders that are never bound.'),
+  caBundle: z.string().startsWith('/').nullable(),
+  owner: z.strictObject({ uid: z.int().min(1), gid: z.int().min(1) }).nullable(),
+  renewedAtUptimeMs: z.number().describe('When the renewal that allowed this start was sent.'),
+});
+export type ShimLaunch = z.infer<typeof shimLaunchSchema>;
+
+/** Name of the launch file in a turn folder. */
+export const LAUNCH_FILE = 'launch.json';

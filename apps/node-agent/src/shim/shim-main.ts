@@ -1,0 +1,119 @@
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { uptime } from 'node:os';
+import { join } from 'node:path';
+import { CodedError, identifyProcess, messageOf } from '@firecrew/base';
+import { type ControlReply, type ControlRequest, GENERATION, type TurnSpec } from '@firecrew/protocol';
+import { callerPathBinds, ProcessDriver } from '@firecrew/vmm';
+import { readSpec, type TurnPaths, turnPaths, writeWhole } from '../turn-folder/turn-folder.ts';
+import type { AttemptContext } from './attempt-context.ts';
+import { serveControl } from './control-server.ts';
+import { EgressGate } from './egress-gate.ts';
+import { EventSpool } from './event-spool.ts';
+import { Lease } from './lease.ts';
+import { LogSpool } from './log-spool.ts';
+import { AttemptRun } from './run-attempt.ts';
+import { LAUNCH_FILE, type ShimLaunch, shimLaunchSchema } from './shim-arguments.ts';
+
+/** Period of the look at lease, deadline and spool. */
+const WATCH_EVERY_MS = 200;
+
+const clock = () => uptime() * 1000;
+
+/** One process per attempt: drives it in its turn folder and never speaks to the server. */
+async function main(root: string): Promise<void> {
+  const paths = turnPaths(root);
+  const own = identifyProcess(process.pid);
+  if (own === undefined) throw new CodedError('shim_unidentified', 'this process cannot be identified', { id: root });
+  // Made once: a second shim for the same folder ends here.
+  await writeFile(paths.identity, `${JSON.stringify({ generation: GENERATION, ...own })}\n`, { flag: 'wx', mode: 0o600 });
+  const spec = await readSpec(paths);
+  const launch = shimLaunchSchema.parse(JSON.parse(readFileSync(join(root, LAUNCH_FILE), 'utf8')));
+  const context = await makeContext(paths, spec, launch);
+  const run = new AttemptRun(context, new Date().toISOString());
+  const control = await serveControl(paths.control, (request) => answer(context, run, request));
+  const watch = setInterval(() => watchBounds(context, run), WATCH_EVERY_MS);
+  // Stopped by its keeper: what the VM holds is collected all the same.
+  process.on('SIGTERM', () => run.interrupt({ type: 'cancel' }));
+  process.on('SIGINT', () => run.interrupt({ type: 'cancel' }));
+  const probe = await context.driver.probe();
+  context.state.isolation = probe.isolation;
+  context.events.add({ kind: 'attempt.started', isolation: probe.isolation, detail: probe.detail });
+  const result = await run.run();
+  clearInterval(watch);
+  await writeWhole(paths.outcome, `${JSON.stringify(result)}\n`);
+  control.close();
+  context.events.close();
+  context.log.close();
+}
+
+async function makeContext(paths: TurnPaths, spec: TurnSpec, launch: ShimLaunch): Promise<AttemptContext> {
+  const events = new EventSpool(paths.events);
+  const lease = new Lease(clock, spec.lease.selfStopAtMs, launch.renewedAtUptimeMs);
+  const gate = new EgressGate({ spec, leaseValid: () => lease.isValid(), audit: (line) => events.add({ kind: 'egress', line }) });
+  return {
+    spec,
+    paths,
+    events,
+    lease,
+    gate,
+    clock,
+    driver: new ProcessDriver(),
+    guestAgent: launch.guestAgent,
+    caller: await callerPathBinds(launch.callerPath, launch.homes),
+    caBundle: launch.caBundle,
+    owner: launch.owner ?? undefined,
+    log: new LogSpool(paths.log, spec.limits.logBytes),
+    deadlineMs: clock() + spec.limits.turnTimeoutMs,
+    state: {
+      vm: null,
+      isolation: 'none',
+      base: [],
+      tree: null,
+      checkpoint: false,
+      checkedSnapshot: null,
+      feedback: null,
+      checkInputsChanged: [],
+      restoredPaths: [],
+      rounds: [],
+    },
+  };
+}
+
+/** Lease first of all: after a thaw it is the first thing that is looked at. */
+function watchBounds(context: AttemptContext, run: AttemptRun): void {
+  if (!context.lease.isValid()) {
+    void context.gate.close();
+    run.interrupt({ type: 'lease_lost' });
+  } else if (context.clock() > context.deadlineMs) run.interrupt({ type: 'deadline' });
+}
+
+async function answer(context: AttemptContext, run: AttemptRun, request: ControlRequest): Promise<ControlReply> {
+  const { spec, lease, state } = context;
+  if (request.t === 'cancel') run.interrupt({ type: 'cancel' });
+  if (request.t === 'renew') lease.renew(request.sentAtUptimeMs);
+  const sandboxPids = (await state.vm?.pids()) ?? [];
+  return {
+    ok: true,
+    turnId: spec.turnId,
+    attempt: spec.attempt,
+    epoch: spec.epoch,
+    step: run.step,
+    leaseLeftMs: lease.leftMs(),
+    sandboxPids: sandboxPids.slice(0, 10_000),
+  };
+}
+
+const root = process.argv[2];
+if (root === undefined) {
+  process.stderr.write('usage: shim TURN_FOLDER\n');
+  process.exit(2);
+}
+try {
+  await main(root);
+  process.exit(0);
+} catch (error) {
+  const code = error instanceof CodedError ? `${error.code}: ` : '';
+  process.stderr.write(`shim ${root}: ${code}${messageOf(error)}\n${error instanceof Error ? (error.stack ?? '') : ''}\n`);
+  process.exit(1);
+}
