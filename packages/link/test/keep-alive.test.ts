@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { KEEPALIVE_INTERVAL_MS, KEEPALIVE_MISSES } from '../src/limits.ts';
 import { ManualClock } from './support/manual-clock.ts';
-import { rawPeer } from './support/raw-peer.ts';
+import { json, rawPeer } from './support/raw-peer.ts';
 
 const pings = (peer: Awaited<ReturnType<typeof rawPeer>>): number => peer.seen.filter((frame) => frame.type === 'ping').length;
 
@@ -33,10 +33,13 @@ it('keeps a peer that answers, however long', async () => {
   expect(await Promise.race([peer.session.closed, Promise.resolve('live')])).toBe('live');
 });
 
-it('takes a frame that never becomes whole for silence, however its bytes drip', async () => {
+it.each([
+  ['OPEN', [1, 0, 0, 0, 3]],
+  ['DATA', [3, 0, 0, 0, 1]],
+])('takes %s that never becomes whole for silence, however its bytes drip', async (_name, header) => {
   const clock = new ManualClock();
   const peer = await rawPeer({ clock });
-  peer.send(Buffer.from([1, 0, 0, 0, 1, 0, 1, 0, 0]));
+  peer.send({ type: 'open', stream: 1, payload: json({}) }, Buffer.from([...header, 0, 1, 0, 0]));
   let over = false;
   void peer.session.closed.then(() => {
     over = true;

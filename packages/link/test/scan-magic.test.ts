@@ -25,7 +25,7 @@ it('finds the preamble behind any stale bytes, whatever the cuts, and keeps what
   );
   fc.assert(
     fc.property(stale, fc.uint8Array({ maxLength: 20 }), fc.integer({ min: 1, max: 70 }), (before, after, cut) => {
-      fc.pre(!Buffer.from(before).includes(PREAMBLE_MAGIC));
+      fc.pre(!Buffer.from(before).includes(Buffer.from(PREAMBLE_MAGIC)));
       const bytes = Buffer.concat([before, block, after]);
       const scan = scanner();
       let result: ScanResult = { state: 'more' };
