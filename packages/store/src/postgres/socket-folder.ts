@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { chmod, chown, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, chown, mkdir, mkdtemp, readdir, readlink, rename, rm, symlink } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { CodedError } from '@firecrew/base';
 import type { DatabaseUser } from './database-user.ts';
 import { SOCKET_PATH_MAX_BYTES } from './limits.ts';
@@ -23,18 +23,36 @@ export function assertSocketFits(runDir: string): void {
   );
 }
 
+/** Where a server's socket is. */
+export interface SocketFolder {
+  /** The folder of this start. */
+  readonly path: string;
+  /** A link to it that keeps its name over restarts, so that clients need not be told of them. */
+  readonly link: string;
+}
+
 /**
  * A new folder for one start's socket, since the socket's own lock file goes stale when a server is killed; those of earlier starts are
  * removed. It is 0700, or 0711 when the server runs as another account and a third one has to reach the socket.
  */
-export async function makeSocketFolder(runDir: string, dataDir: string, user: DatabaseUser | undefined): Promise<string> {
+export async function makeSocketFolder(runDir: string, dataDir: string, user: DatabaseUser | undefined): Promise<SocketFolder> {
   await mkdir(runDir, { recursive: true, mode: user === undefined ? 0o700 : 0o711 });
-  const prefix = `pg-${createHash('sha256').update(dataDir).digest('hex').slice(0, 8)}-`;
+  const link = join(runDir, `pg-${createHash('sha256').update(dataDir).digest('hex').slice(0, 8)}`);
+  const prefix = `${basename(link)}-`;
   for (const name of await readdir(runDir)) {
     if (name.startsWith(prefix)) await rm(join(runDir, name), { recursive: true, force: true });
   }
-  const folder = await mkdtemp(join(runDir, prefix));
-  if (user !== undefined) await chown(folder, user.uid, user.gid);
-  await chmod(folder, user === undefined ? 0o700 : 0o711);
-  return folder;
+  const path = await mkdtemp(join(runDir, prefix));
+  if (user !== undefined) await chown(path, user.uid, user.gid);
+  await chmod(path, user === undefined ? 0o700 : 0o711);
+  await symlink(basename(path), `${path}.link`);
+  await rename(`${path}.link`, link);
+  return { path, link };
+}
+
+/** Removes the folder of one start, and the link while it still leads there. */
+export async function removeSocketFolder({ path, link }: SocketFolder): Promise<void> {
+  const target = await readlink(link).catch(() => undefined);
+  if (target === basename(path)) await rm(link, { force: true });
+  await rm(path, { recursive: true, force: true });
 }

@@ -1,5 +1,4 @@
 import { chmodSync, existsSync, mkdirSync, realpathSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { CodedError } from '@firecrew/base';
 import pg from 'pg';
@@ -12,11 +11,11 @@ import { ORPHAN_FAST_MS, SHARED_MEMORY_RETRY_MS, STOP_FAST_MS, STOP_IMMEDIATE_MS
 import { locateBinaries } from './locate-binaries.ts';
 import { openServerLog, type ServerLog } from './server-log.ts';
 import { endBackends, settleOrphan } from './settle-orphan.ts';
-import { assertSocketFits, makeSocketFolder, SOCKET_PORT } from './socket-folder.ts';
+import { assertSocketFits, makeSocketFolder, removeSocketFolder, SOCKET_PORT, type SocketFolder } from './socket-folder.ts';
 
 /** How to reach a database; the fields are those of the `pg` driver. */
 export interface PostgresConnection {
-  /** Folder of the Unix socket. */
+  /** Folder of the Unix socket; the same over restarts of one data directory with one run folder. */
   readonly host: string;
   readonly port: number;
   readonly user: string;
@@ -106,14 +105,14 @@ async function startLocked(prepared: Prepared, lock: DirectoryLock): Promise<Run
   if (finding !== 'nothing') logger.warn({ dataDir, finding }, 'an earlier server was settled');
   const durable = options.settings?.fsync !== 'off';
   const password = await ensureCluster({ dataDir, binaries, user, durable });
-  const socketDir = await makeSocketFolder(resolve(options.runDir), dataDir, user);
+  const sockets = await makeSocketFolder(resolve(options.runDir), dataDir, user);
   const log = openServerLog(`${dataDir}.log`);
   try {
-    if (user !== undefined) assertReachable(socketDir, user);
-    const server = await launchUntilReady(prepared, binaries, socketDir, password, log);
-    const connection = { host: socketDir, port: SOCKET_PORT, user: DATABASE_ROLE, password, database: DATABASE_NAME };
+    if (user !== undefined) assertReachable(sockets.path, user);
+    const server = await launchUntilReady(prepared, binaries, sockets.path, password, log);
+    const connection = { host: sockets.link, port: SOCKET_PORT, user: DATABASE_ROLE, password, database: DATABASE_NAME };
     const exited = server.exited.then(async (exit) => {
-      await settleAfterExit(dataDir, socketDir, lock, logger);
+      await settleAfterExit(dataDir, sockets, lock, logger);
       logger.info({ dataDir, pid: server.pid, ...exit }, 'PostgreSQL ended');
       return exit;
     });
@@ -122,10 +121,10 @@ async function startLocked(prepared: Prepared, lock: DirectoryLock): Promise<Run
       await running.stop();
       throw error;
     });
-    logger.info({ dataDir, pid: server.pid, socketDir }, 'PostgreSQL is ready');
+    logger.info({ dataDir, pid: server.pid, socketDir: sockets.path }, 'PostgreSQL is ready');
     return running;
   } catch (error) {
-    await rm(socketDir, { recursive: true, force: true });
+    await removeSocketFolder(sockets);
     throw error;
   } finally {
     log.close();
@@ -161,10 +160,10 @@ async function launchUntilReady(
   }
 }
 
-async function settleAfterExit(dataDir: string, socketDir: string, lock: DirectoryLock, logger: PostgresLogger): Promise<void> {
+async function settleAfterExit(dataDir: string, sockets: SocketFolder, lock: DirectoryLock, logger: PostgresLogger): Promise<void> {
   try {
     await endBackends(dataDir, { fastMs: ORPHAN_FAST_MS, immediateMs: STOP_IMMEDIATE_MS });
-    await rm(socketDir, { recursive: true, force: true });
+    await removeSocketFolder(sockets);
   } catch (error) {
     logger.warn({ dataDir, err: error }, 'something of an ended server is left');
   } finally {

@@ -1,11 +1,23 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect } from 'node:net';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { connectDatabase } from '../../src/migrate/connect-database.ts';
 import { isRunning, sendSignal, serverProcesses } from '../../src/postgres/inspect-process.ts';
 import { settleOrphan } from '../../src/postgres/settle-orphan.ts';
 import type { PostgresConnection } from '../../src/postgres/start-postgres.ts';
@@ -132,13 +144,26 @@ describe('a start after an interrupted one', () => {
 
   it('removes socket folders of earlier starts and leaves other files alone', async () => {
     const first = await home.start();
-    const tag = basename(first.connection.host).slice(0, -6);
+    const link = basename(first.connection.host);
+    const folder = readlinkSync(first.connection.host);
     await first.stop();
-    mkdirSync(join(home.path, 'run', `${tag}old123`));
+    expect(readdirSync(join(home.path, 'run'))).toEqual([]);
+    mkdirSync(join(home.path, 'run', `${link}-old123`));
     mkdirSync(join(home.path, 'run', 'pg-other'));
     const second = await home.start();
-    expect(readdirSync(join(home.path, 'run')).sort()).toEqual(['pg-other', basename(second.connection.host)].sort());
-    expect(second.connection.host).not.toBe(first.connection.host);
+    expect(readlinkSync(second.connection.host)).not.toBe(folder);
+    expect(readdirSync(join(home.path, 'run')).sort()).toEqual([link, 'pg-other', readlinkSync(second.connection.host)].sort());
+  });
+
+  it('is reached by a pool made before, without being told', async () => {
+    const first = await home.start();
+    const { pool, close } = await connectDatabase({ connection: first.connection });
+    sendSignal(first.pid, 'SIGKILL');
+    await first.exited;
+    await home.start();
+    const answered = await waitUntil(async () => (await pool.query('select 1').catch(() => undefined))?.rowCount === 1, 10_000);
+    expect(answered).toBe(true);
+    await close();
   });
 
   it('keeps rows that were committed before the server was killed', async () => {
