@@ -146,6 +146,7 @@ const PLANTED: readonly (readonly [string, string, (one: SmallWorkspace) => void
 
 describe('every check', () => {
   it('holds in a workspace with nothing wrong', async () => {
+    workspace.format();
     for (const name of Object.keys(allChecks(workspace.root, BIN))) expect(await run(name), name).toBe('');
   });
 
@@ -155,6 +156,7 @@ describe('every check', () => {
   });
 
   it.each(PLANTED)('%s refuses %s', async (name, _what, plant, words) => {
+    if (name === 'format') workspace.format();
     if (name === 'packages') await run('types');
     plant(workspace);
     expect(await run(name)).toMatch(words);

@@ -46,10 +46,12 @@ export interface SmallWorkspace {
   readonly write: (path: string, text: string) => void;
   /** Changes one file. */
   readonly edit: (path: string, change: (text: string) => string) => void;
+  /** Formats all files; only the check of the format asks for it. */
+  readonly format: () => void;
   readonly remove: () => void;
 }
 
-/** Makes the workspace; every check of the repository holds in it. */
+/** Makes the workspace; every check of the repository holds in it, once it is formatted. */
 export function smallWorkspace(): SmallWorkspace {
   const root = mkdtempSync(join(tmpdir(), 'firecrew-checks-'));
   const write = (path: string, text: string): void => {
@@ -67,11 +69,11 @@ export function smallWorkspace(): SmallWorkspace {
   symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));
   for (const one of PACKAGES) writePackage(one, write, writeJson, root);
   execFileSync('git', ['init', '-q'], { cwd: root });
-  execFileSync(join(ROOT, 'node_modules', '.bin', 'biome'), ['format', '--write', '.'], { cwd: root, stdio: 'ignore' });
   return {
     root,
     write,
     edit: (path, change) => write(path, change(readFileSync(join(root, path), 'utf8'))),
+    format: () => execFileSync(join(ROOT, 'node_modules', '.bin', 'biome'), ['format', '--write', '.'], { cwd: root, stdio: 'ignore' }),
     remove: () => rmSync(root, { recursive: true, force: true }),
   };
 }
