@@ -1,8 +1,7 @@
-import { networkInterfaces } from 'node:os';
 import type { Duplex } from 'node:stream';
 import { findBackend } from '@firecrew/backend';
 import { effectivePolicy, loadAllowList } from '@firecrew/egress-policy';
-import { createEgressProxy, type EgressAuditLine, type EgressProxy } from '@firecrew/egress-proxy';
+import { createEgressProxy, type EgressAuditLine, type EgressProxy, listOwnAddresses } from '@firecrew/egress-proxy';
 import type { EgressLine, EgressSummary, TurnSpec } from '@firecrew/protocol';
 
 export type EgressPurpose = EgressLine['purpose'];
@@ -83,9 +82,7 @@ function policyOf(spec: TurnSpec, purpose: EgressPurpose) {
     backendHosts: purpose === 'setup' ? [] : backendHosts,
     missionHosts: loadAllowList(wanted),
     addressRules: spec.egress.addressRules,
-    ownAddresses: Object.values(networkInterfaces()).flatMap((list) =>
-      (list ?? []).map((item) => item.address.split('%')[0] ?? item.address),
-    ),
+    ownAddresses: listOwnAddresses(),
   });
 }
 

@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import { CodedError } from '@firecrew/base';
 import { createPolicy, loadAllowList } from '@firecrew/egress-policy';
-import { createEgressProxy, type EgressAuditLine } from '@firecrew/egress-proxy';
+import { createEgressProxy, type EgressAuditLine, listOwnAddresses } from '@firecrew/egress-proxy';
 import type { ServerRemote } from '@firecrew/workspace';
 import type { ServerContext } from '../context.ts';
 
@@ -42,7 +41,7 @@ async function startGate(context: ServerContext, host: string, port: number): Pr
   const policy = createPolicy({
     rules: loadAllowList([`${host}:${port}`]),
     addressRules: context.config.git.addressRules,
-    ownAddresses: ownAddresses(),
+    ownAddresses: listOwnAddresses(),
   });
   const audit = (line: EgressAuditLine) => context.log.info({ egress: line }, 'git egress');
   const proxy = createEgressProxy({ policy, audit, ids: { vm: 'server-git' } });
@@ -66,9 +65,4 @@ async function startGate(context: ServerContext, host: string, port: number): Pr
       await new Promise((resolve) => server.close(resolve));
     },
   };
-}
-
-/** Every address of this machine, without zones. */
-export function ownAddresses(): string[] {
-  return Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map((item) => item.address.split('%')[0] ?? item.address));
 }
