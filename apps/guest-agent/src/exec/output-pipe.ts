@@ -17,19 +17,19 @@ export interface OutputPipe {
  * Opens the pipe. A FIFO where the system has `mkfifo`, since a socket cannot be opened again as `/dev/stderr`, which many scripts
  * do; else a pair of sockets, so that nothing is needed of an image.
  */
-export async function openOutputPipe(folder: string, id: string): Promise<OutputPipe> {
+export async function openOutputPipe(folder: string, id: string, mkfifo: string = 'mkfifo'): Promise<OutputPipe> {
   const path = join(folder, `pipe-${id}`);
   try {
-    return (await makeFifo(path)) ? openFifo(path) : await openSocketPair(path);
+    return (await makeFifo(path, mkfifo)) ? openFifo(path) : await openSocketPair(path);
   } finally {
     rmSync(path, { force: true });
   }
 }
 
-function makeFifo(path: string): Promise<boolean> {
+function makeFifo(path: string, program: string): Promise<boolean> {
   const env = { PATH: '/usr/local/bin:/usr/bin:/bin' };
   return new Promise((resolve) => {
-    execFile('mkfifo', ['-m', '600', path], { env, timeout: FIFO_TIMEOUT_MS, killSignal: 'SIGKILL' }, (error) => resolve(error === null));
+    execFile(program, ['-m', '600', path], { env, timeout: FIFO_TIMEOUT_MS, killSignal: 'SIGKILL' }, (error) => resolve(error === null));
   });
 }
 
