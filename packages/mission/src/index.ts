@@ -25,7 +25,7 @@ export {
   ruleOf,
 } from './outcome-table.ts';
 export type { Dispatch, MissionStore, StoreResult } from './ports.ts';
-export { MissionContractError, type RefusalCode } from './reasons.ts';
+export type { RefusalCode } from './reasons.ts';
 export {
   type AttemptAction,
   type AttemptAnswer,

@@ -11,12 +11,3 @@ export type RefusalCode =
   | 'attempt_stale'
   | 'attempt_ended'
   | 'delivery_not_wanted';
-
-/** A broken contract between the caller and a machine of this package. */
-export class MissionContractError extends Error {
-  readonly code = 'mission_contract';
-  constructor(message: string) {
-    super(message);
-    this.name = 'MissionContractError';
-  }
-}

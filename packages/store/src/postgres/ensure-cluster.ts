@@ -4,7 +4,9 @@ import { basename, dirname, join } from 'node:path';
 import { CodedError, codeOf } from '@firecrew/base';
 import type { DatabaseUser } from './database-user.ts';
 import type { RunnableBinaries } from './install-binaries.ts';
+import { INITDB_ORPHAN_MS, STOP_IMMEDIATE_MS } from './limits.ts';
 import { runProgram } from './run-program.ts';
+import { endBackends } from './settle-orphan.ts';
 
 /** The role that owns everything of Firecrew's in an embedded server. */
 export const DATABASE_ROLE = 'firecrew';
@@ -52,8 +54,10 @@ async function removeLeftovers(dataDir: string): Promise<void> {
   const prefix = `${basename(dataDir)}.init-`;
   for (const name of await readdir(dirname(dataDir))) {
     if (!name.startsWith(prefix)) continue;
-    // The initdb of a supervisor that was killed may still be writing there; it fails once its files are gone.
-    await rm(join(dirname(dataDir), name), { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+    const path = join(dirname(dataDir), name);
+    // The initdb of a supervisor that was killed may still be at work; robbed of its files, it would leave shared memory behind.
+    await endBackends(path, { fastMs: INITDB_ORPHAN_MS, immediateMs: STOP_IMMEDIATE_MS });
+    await rm(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 }
 
@@ -127,7 +131,7 @@ async function initialise({ binaries, user, durable }: ClusterOptions, folder: s
   const args = ['-D', folder, `--username=${DATABASE_ROLE}`, `--pwfile=${passwordPath}`, '--auth=scram-sha-256'];
   args.push('--encoding=UTF8', '--locale=C', '--data-checksums', '--no-instructions');
   if (!durable) args.push('--no-sync');
-  await runProgram(binaries, 'initdb', args, user);
+  await runProgram(binaries, 'initdb', args, user, folder);
 }
 
 async function replaceFile(path: string, text: string): Promise<void> {

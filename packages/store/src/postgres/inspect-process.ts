@@ -27,11 +27,12 @@ export function isRunning(pid: number): boolean {
 }
 
 /**
- * Whether a process of that pid is a running part of the server of `dataDir` (a resolved path): by its name, and by its working
+ * Whether a process of that pid is a running part of the server of `dataDir` (a resolved path), or makes it: by its name, and by its working
  * directory, which every server process keeps in its data directory. A shell that stands there is none.
  */
 export function servesDirectory(pid: number, dataDir: string): boolean {
-  if (!isRunning(pid) || readProcessStatus(pid)?.name.includes('postgres') !== true) return false;
+  const name = readProcessStatus(pid)?.name ?? '';
+  if (!isRunning(pid) || !(name.includes('postgres') || name.includes('initdb'))) return false;
   try {
     return readlinkSync(`/proc/${pid}/cwd`) === dataDir;
   } catch {

@@ -40,6 +40,8 @@ const SETTINGS: Readonly<Record<string, string>> = {
   jit: 'off',
   io_method: 'sync',
   max_wal_size: '256MB',
+  // Files in the data directory: nothing is left in /dev/shm after a kill, and its 64 MB in a container are no limit.
+  dynamic_shared_memory_type: 'mmap',
   password_encryption: 'scram-sha-256',
 };
 

@@ -10,6 +10,8 @@ export const ORPHAN_FAST_MS = 5_000;
 export const STOP_IMMEDIATE_MS = 5_000;
 /** How long a start is tried again while processes of a killed server still hold its shared memory. */
 export const SHARED_MEMORY_RETRY_MS = 2_000;
+/** How long the `initdb` of a killed supervisor may go on before it is killed. */
+export const INITDB_ORPHAN_MS = 10_000;
 /** The server's log is moved aside at a start when it is larger than this. */
 export const LOG_MAX_BYTES = 16 * 1024 * 1024;
 /** How much of the end of the server's log an error message may quote. */

@@ -15,16 +15,17 @@ export function programEnvironment(binaries: RunnableBinaries): NodeJS.ProcessEn
   return env;
 }
 
-/** Runs a program of the server to its end as `user` and returns its standard output. Throws `postgres_program_failed`. */
+/** Runs a program of the server to its end as `user` in the folder `cwd`, by which an orphaned one is found, and returns its standard output. Throws `postgres_program_failed`. */
 export function runProgram(
   binaries: RunnableBinaries,
   program: 'initdb' | 'postgres',
   args: readonly string[],
   user: DatabaseUser | undefined,
+  cwd = '/',
 ): Promise<string> {
   return new Promise((resolve, reject) => {
     const options = {
-      cwd: '/',
+      cwd,
       env: programEnvironment(binaries),
       maxBuffer: OUTPUT_MAX_BYTES,
       timeout: PROGRAM_TIMEOUT_MS,

@@ -52,6 +52,12 @@ async function query(connection: PostgresConnection, text: string): Promise<unkn
   }
 }
 
+/** Lines of System V shared memory made by a process. */
+function memoryOf(pid: number): string[] {
+  const lines = readFileSync('/proc/sysvipc/shm', 'utf8').split('\n').slice(1);
+  return lines.filter((line) => line.trim().split(/\s+/)[4] === String(pid));
+}
+
 const asRoot = process.getuid?.() === 0;
 
 describe('a first start', () => {
@@ -174,6 +180,9 @@ describe('a start after an interrupted one', () => {
     const second = await home.start();
     expect(await query(second.connection, 'select count(*)::int as n from kept')).toEqual([{ n: 2 }]);
     expect(second.connection.password).toBe(first.connection.password);
+    expect(await query(second.connection, 'show dynamic_shared_memory_type')).toEqual([{ dynamic_shared_memory_type: 'mmap' }]);
+    await second.stop();
+    expect(memoryOf(first.pid)).toEqual([]);
   });
 
   it('waits for a busy backend of a killed server, and kills it', async () => {
@@ -277,6 +286,8 @@ it('an orphan that does not react is killed in the end, with all its processes',
   expect(await settleOrphan(dataDir, { fastMs: 50, immediateMs: 3_000 })).toBe('stopped_orphan');
   expect(serverProcesses(dataDir)).toEqual([]);
   expect(await server.exited).toEqual({ code: null, signal: 'SIGKILL' });
+  // The start after a kill takes away its shared memory.
+  await home.start();
 });
 
 it('the server leads a session of its own, out of reach of the signals of a terminal', async () => {

@@ -1,0 +1,2 @@
+export { MemoryMissionStore } from './memory-mission-store.ts';
+export { type MissionStoreCase, type MissionStoreFixture, missionStoreCases } from './mission-store-cases.ts';
