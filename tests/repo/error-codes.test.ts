@@ -42,6 +42,11 @@ const FOUND: readonly (readonly [string, string, readonly string[]])[] = [
     ['odd'],
   ],
   ['a class with a fixed code', "export class Odd extends Error {\n  readonly code = 'odd';\n}", ['odd']],
+  [
+    'an object',
+    "export class ApiError extends Error {\n  readonly code: string;\n  constructor(all: { code: string; message: string }) {\n    super(all.message);\n    this.code = all.code;\n  }\n}\nexport const a = (): Error => new ApiError({ code: 'one', message: 'x' });",
+    ['one'],
+  ],
   ['a closed list of codes', OWN_CLASS, ['also_listed', 'listed', 'named']],
   ['an error without a code', "export class Odd extends Error {}\nexport const a = (): Error => new Odd('one');", []],
 ];

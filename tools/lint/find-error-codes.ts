@@ -96,7 +96,8 @@ function packageScope(files: readonly SourceFile[]): PackageScope {
 
 function readConstant(name: string, init: unknown, lists: Map<string, readonly string[]>, texts: Map<string, string>): void {
   const text = joinedText(init);
-  if (text !== undefined) texts.set(name, text);
+  // Only constants: `message` is a name in many functions.
+  if (text !== undefined && /^[A-Z][A-Z0-9_]*$/.test(name)) texts.set(name, text);
   const array = isNode(init) && init.type.startsWith('TS') ? init.expression : init;
   if (!isNode(array)) return;
   if (array.type === 'ArrayExpression' && Array.isArray(array.elements)) {
@@ -167,12 +168,12 @@ function readThrows(file: SourceFile, scope: PackageScope, add: (code: string, s
     const coded = name === undefined ? undefined : scope.classes.get(name);
     if (coded === undefined || coded.fixed || !Array.isArray(node.arguments)) return;
     const line = file.lineAt(node.start);
-    const codes = codesOf(node.arguments[0]) ?? unionOfBinding(file, node.arguments[0], scope);
+    const [first] = node.arguments;
+    // Some constructors take one object: `new ApiError({ code, message, action })`.
+    const codeNode = propertyOf(first, 'code') ?? first;
+    const codes = codesOf(codeNode) ?? unionOfBinding(file, codeNode, scope);
     const action = node.arguments.map((argument) => actionOf(argument, scope.texts)).find((text) => text !== undefined);
-    const message = node.arguments
-      .slice(1)
-      .map(joinedText)
-      .find((text) => text !== undefined);
+    const message = [propertyOf(first, 'message'), ...node.arguments.slice(1)].map(joinedText).find((text) => text !== undefined);
     for (const code of codes ?? []) add(code, { message, action }, `${file.path}:${line}`);
     const explained = file.comments.some(
       ({ value, end }) => ANY_CODE.test(value) && line - file.lineAt(end) <= 1 && line >= file.lineAt(end),
@@ -210,9 +211,14 @@ function unionOfBinding(file: SourceFile, node: unknown, scope: PackageScope): r
 }
 
 function actionOf(argument: unknown, texts: ReadonlyMap<string, string>): string | undefined {
-  if (!isNode(argument) || argument.type !== 'ObjectExpression' || !Array.isArray(argument.properties)) return undefined;
-  const action = argument.properties.filter(isNode).find((property) => identifierName(property.key) === 'action');
-  return action === undefined ? undefined : (joinedText(action.value) ?? texts.get(identifierName(action.value) ?? ''));
+  const action = propertyOf(argument, 'action');
+  return joinedText(action) ?? texts.get(identifierName(action) ?? '');
+}
+
+/** The value of a property of an object literal. */
+function propertyOf(object: unknown, key: string): unknown {
+  if (!isNode(object) || object.type !== 'ObjectExpression' || !Array.isArray(object.properties)) return undefined;
+  return object.properties.filter(isNode).find((property) => identifierName(property.key) === key)?.value;
 }
 
 /** A string in so many words: a literal, a template with `…` for its holes, or such joined by `+`. */
