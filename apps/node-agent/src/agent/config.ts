@@ -16,6 +16,7 @@ export const nodeConfigSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe('Range of user ids for attempts when this agent runs as root.'),
+  bubblewrap: z.enum(['auto', 'off']).default('auto').describe('`off` runs attempts of the process driver without isolation.'),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error']).default('info'),
   allowHttp: z.boolean().default(false).describe('Allow a server URL without TLS, on loopback only.'),
 });

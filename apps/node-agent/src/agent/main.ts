@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { CodedError, messageOf } from '@firecrew/base';
 import { ProcessDriver } from '@firecrew/vmm';
 import { destination, pino } from 'pino';
-import { readNodeConfig } from './config.ts';
+import { type NodeConfig, readNodeConfig } from './config.ts';
 import { installVersion } from './install-version.ts';
 import { NodeAgent } from './node-agent.ts';
 
@@ -26,7 +26,7 @@ try {
   const config = await readNodeConfig(values.config);
   const log = pino({ level: config.logLevel, base: { role: 'node-agent', node: config.nodeId } }, destination({ dest: 2, sync: true }));
   const version = await installVersion(join(config.home, 'versions'), sources());
-  const agent = new NodeAgent({ config, log, version, agentVersion: readVersion(), drivers: [new ProcessDriver()] });
+  const agent = new NodeAgent({ config, log, version, agentVersion: readVersion(), drivers: [driverOf(config)] });
   await agent.start();
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -44,6 +44,11 @@ try {
   const code = error instanceof CodedError ? `${error.code}: ` : '';
   process.stderr.write(`firecrew node agent: ${code}${messageOf(error)}\n`);
   process.exit(1);
+}
+
+/** Probed as the first of the users that attempts run as: what root may do says nothing about them. */
+function driverOf({ bubblewrap, owners }: NodeConfig): ProcessDriver {
+  return new ProcessDriver({ bubblewrap, ...(owners === null ? {} : { owner: { uid: owners.firstUid, gid: owners.firstUid } }) });
 }
 
 /** The bundles of shim and guest agent, as the build leaves them, and the Node that runs now. */

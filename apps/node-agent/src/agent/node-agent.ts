@@ -212,6 +212,7 @@ export class NodeAgent {
       callerPath: config.callerPath,
       homes: [homedir()],
       caBundle: CA_BUNDLES.find((file) => isReadable(file)) ?? null,
+      bubblewrap: config.bubblewrap,
       owner: this.#ownerOf(spec),
       renewedAtUptimeMs,
     };

@@ -6,6 +6,7 @@ export const shimLaunchSchema = z.strictObject({
   callerPath: z.string(),
   homes: z.array(z.string()).describe('Home folders that are never bound.'),
   caBundle: z.string().startsWith('/').nullable(),
+  bubblewrap: z.enum(['auto', 'off']).default('auto'),
   owner: z.strictObject({ uid: z.int().min(1), gid: z.int().min(1) }).nullable(),
   renewedAtUptimeMs: z.number().describe('When the renewal that allowed this start was sent.'),
 });

@@ -58,7 +58,7 @@ async function makeContext(paths: TurnPaths, spec: TurnSpec, launch: ShimLaunch)
     lease,
     gate,
     clock,
-    driver: new ProcessDriver(),
+    driver: new ProcessDriver({ bubblewrap: launch.bubblewrap, ...(launch.owner === null ? {} : { owner: launch.owner }) }),
     guestAgent: launch.guestAgent,
     caller: await callerPathBinds(launch.callerPath, launch.homes),
     caBundle: launch.caBundle,
