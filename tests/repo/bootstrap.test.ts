@@ -130,14 +130,18 @@ describe('a stamp', () => {
     expect(isStamped(folder, 'install', 'y')).toBe(false);
   });
 
-  it.each(['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml', 'packages/a/package.json', 'apps/b/package.json'])(
-    'of an install changes with %s',
-    (path) => {
-      const before = installStamp(folder);
-      write(path, '{ "changed": true }');
-      expect(installStamp(folder)).not.toBe(before);
-    },
-  );
+  it.each([
+    'package.json',
+    'pnpm-lock.yaml',
+    'pnpm-workspace.yaml',
+    'packages/a/package.json',
+    'apps/b/package.json',
+    'tests/system/package.json',
+  ])('of an install changes with %s', (path) => {
+    const before = installStamp(folder);
+    write(path, '{ "changed": true }');
+    expect(installStamp(folder)).not.toBe(before);
+  });
 
   it.each(['packages/a/src/index.ts', 'packages/a/migrations/1.sql', 'tsconfig.base.json', 'pnpm-lock.yaml'])(
     'of the sources changes with %s',

@@ -4,25 +4,33 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync,
 import { dirname, join } from 'node:path';
 
 const WORKSPACE_FOLDERS = ['packages', 'apps'];
+/** Folders whose packages are installed, and not built. */
+const TEST_FOLDERS = ['tests'];
 /** Folders and files of a workspace package that its build does not read. */
 const NOT_SOURCES = new Set(['node_modules', 'dist', 'bundle', 'test', '.turbo', 'README.md', 'tsconfig.tsbuildinfo']);
 const ROOT_SOURCES = ['tsconfig.base.json', 'tsconfig.decision.json', 'turbo.json'];
 
 /** The folders of all workspace packages, relative to `root`, sorted. */
 export function workspaceFolders(root) {
-  return WORKSPACE_FOLDERS.flatMap((group) => {
-    const folder = join(root, group);
-    if (!existsSync(folder)) return [];
-    return readdirSync(folder)
-      .filter((name) => !name.startsWith('.'))
-      .map((name) => join(group, name))
-      .filter((name) => existsSync(join(root, name, 'package.json')));
-  }).sort();
+  return packageFolders(root, WORKSPACE_FOLDERS);
+}
+
+function packageFolders(root, groups) {
+  return groups
+    .flatMap((group) => {
+      const folder = join(root, group);
+      if (!existsSync(folder)) return [];
+      return readdirSync(folder)
+        .filter((name) => !name.startsWith('.'))
+        .map((name) => join(group, name))
+        .filter((name) => existsSync(join(root, name, 'package.json')));
+    })
+    .sort();
 }
 
 /** Changes whenever an install could give another result. */
 export function installStamp(root) {
-  const manifests = workspaceFolders(root).map((folder) => join(folder, 'package.json'));
+  const manifests = packageFolders(root, [...WORKSPACE_FOLDERS, ...TEST_FOLDERS]).map((folder) => join(folder, 'package.json'));
   const files = ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml', ...manifests];
   return digest(root, files, [process.platform, process.arch]);
 }
