@@ -34,6 +34,8 @@ export type {
 } from './port/driver.ts';
 export { type BubblewrapProbe, probeBubblewrap } from './process-driver/probe-bubblewrap.ts';
 export { BOOT_TIMEOUT_MS, ProcessDriver, type ProcessDriverOptions } from './process-driver/process-driver.ts';
+export { removeGuestFolder } from './process-driver/remove-folder.ts';
+export { rescueFromFolder } from './process-driver/rescue-tree.ts';
 export {
   ATTEMPT_VARIABLE,
   findMarked,

@@ -37,6 +37,8 @@ it('exports these values and no others', () => {
       "probeBubblewrap",
       "putTree",
       "refuseStream",
+      "removeGuestFolder",
+      "rescueFromFolder",
       "shutdownGuest",
       "signalProcess",
       "startExec",

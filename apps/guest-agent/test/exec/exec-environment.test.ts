@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { execEnvironment } from '../../src/exec/exec-environment.ts';
+import type { LoopbackPorts } from '../../src/link/loopback-pumps.ts';
 
 const config = {
   environment: { PATH: '/image', HOME: '/home' },
@@ -7,8 +8,8 @@ const config = {
   attemptMarker: 'attempt',
   modelRoute: false,
 };
-const up = { proxy: 3128, model: 11_434 };
-const down = { proxy: undefined, model: undefined };
+const up: LoopbackPorts = { proxy: 3128, model: 11_434 };
+const down: LoopbackPorts = { proxy: undefined, model: undefined };
 
 function built(entries: Record<string, string> | null, ports = up, over: Partial<typeof config> = {}): Record<string, string> {
   const made = execEnvironment('run', entries, { ...config, ...over }, ports);

@@ -1,6 +1,6 @@
-import { lstat, readdir, readlink, realpath, stat } from 'node:fs/promises';
+import { readdir, readlink, realpath, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { ReadOnlyBind } from '../port/driver.ts';
 import { coveredBySystem, installPrefix, isHomeOrAbove, prefixOfProgramFolder } from './install-prefix.ts';
 
@@ -8,7 +8,7 @@ import { coveredBySystem, installPrefix, isHomeOrAbove, prefixOfProgramFolder } 
 export const MAX_PATH_FOLDERS = 128;
 export const MAX_FOLDER_ENTRIES = 4096;
 export const MAX_PATH_BINDS = 512;
-const MAX_LINK_HOPS = 8;
+const MAX_LINK_HOPS = 16;
 
 /** What of the host the programs of a caller's PATH need. */
 export interface CallerPath {
@@ -62,17 +62,14 @@ class Collection {
     this.#add(real, real);
     const prefix = await prefixOfProgramFolder(real, this.#homes);
     if (prefix !== undefined) this.#add(prefix, prefix);
-    if (!coveredBySystem(real)) for (const name of await this.#entries(real)) await this.#followLinks(join(real, name));
+    if (!coveredBySystem(real)) await this.#followFolder(real);
     return real;
   }
 
-  /** Without what lies in another bind. */
+  /** Without what lies in another bind: it is there already, and nothing can be mounted in a read-only folder. */
   binds(): ReadOnlyBind[] {
     const all = [...this.#byTarget].map(([target, source]) => ({ source, target }));
-    const isInside = (one: ReadOnlyBind): boolean =>
-      all.some(
-        (other) => one.target.startsWith(`${other.target}/`) && `${other.source}${one.target.slice(other.target.length)}` === one.source,
-      );
+    const isInside = (one: ReadOnlyBind): boolean => all.some((other) => one.target.startsWith(`${other.target}/`));
     return all.filter((one) => !isInside(one)).sort((a, b) => (a.target < b.target ? -1 : 1));
   }
 
@@ -82,17 +79,24 @@ class Collection {
     return entries.slice(0, MAX_FOLDER_ENTRIES).flatMap((entry) => (entry.isSymbolicLink() ? [entry.name] : []));
   }
 
-  /** Every place on the way of a link must be there in the guest, not only where it ends. */
+  /** Every place on the way of a link must be there in the guest, not only where it ends: links in the middle of a path included. */
   async #followLinks(link: string): Promise<void> {
-    let at = link;
-    for (let hop = 0; hop < MAX_LINK_HOPS; hop += 1) {
-      const stats = await lstat(at).catch(() => undefined);
-      if (stats?.isSymbolicLink() !== true) break;
-      at = resolve(dirname(at), await readlink(at));
-      await this.#addPrefixOf(at);
+    let rest = link.split('/').filter((part) => part !== '');
+    let at = '/';
+    for (let hops = 0; rest.length > 0 && hops < MAX_LINK_HOPS; ) {
+      const [part = '', ...after] = rest;
+      const next = join(at, part);
+      const target = await readlink(next).catch(() => undefined);
+      rest = after;
+      if (target === undefined) at = next;
+      else {
+        const whole = join(resolve(at, target), ...after);
+        await this.#addPrefixOf(whole);
+        rest = whole.split('/').filter((one) => one !== '');
+        at = '/';
+        hops += 1;
+      }
     }
-    const end = await realpath(link).catch(() => undefined);
-    if (end !== undefined) await this.#addPrefixOf(end);
   }
 
   async #addPrefixOf(program: string): Promise<void> {
@@ -101,12 +105,21 @@ class Collection {
     const source = prefix === undefined ? undefined : await realpath(prefix).catch(() => undefined);
     if (prefix === undefined || source === undefined) this.leaveOut(program, 'no install folder apart from a home');
     else if (isHomeOrAbove(source, this.#homes)) this.leaveOut(program, 'its folder is a home, or above one');
-    else this.#add(source, prefix);
+    else if (this.#add(source, prefix)) await this.#followFolder(join(prefix, 'bin'));
   }
 
-  #add(source: string, target: string): void {
-    if (coveredBySystem(target) || this.#byTarget.has(target)) return;
-    if (this.#byTarget.size >= MAX_PATH_BINDS) this.leaveOut(target, 'too many binds');
-    else this.#byTarget.set(target, source);
+  async #followFolder(folder: string): Promise<void> {
+    for (const name of await this.#entries(folder)) await this.#followLinks(join(folder, name));
+  }
+
+  /** True when it is new. */
+  #add(source: string, target: string): boolean {
+    if (coveredBySystem(target) || this.#byTarget.has(target)) return false;
+    if (this.#byTarget.size >= MAX_PATH_BINDS) {
+      this.leaveOut(target, 'too many binds');
+      return false;
+    }
+    this.#byTarget.set(target, source);
+    return true;
   }
 }

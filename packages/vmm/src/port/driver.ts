@@ -39,7 +39,10 @@ export interface BootSpec {
   readonly owner?: GuestOwner;
   /** Without it a driver that cannot isolate here refuses to boot. */
   readonly allowUnisolated: boolean;
-  /** Value of `FIRECREW_ATTEMPT` in every process of the VM; unique to the attempt, not a secret. */
+  /**
+   * Value of `FIRECREW_ATTEMPT` in every process of the VM: 8 to 200 of letters, digits and `_.:/-`, no secret. All that carries it is
+   * killed with the VM, so it belongs to one VM at a time and to no process of the host.
+   */
   readonly attemptMarker: string;
   /** Tell execs where their model route is; default false. */
   readonly modelRoute?: boolean;

@@ -70,7 +70,7 @@ export function checkBootSpec(spec: BootSpec): void {
   const binds = spec.bindPaths.flatMap(({ source, target }) => [source, target]);
   const bad = [...paths, ...binds].find((path) => !isAbsolute(path) || path.includes('\0'));
   if (bad !== undefined) throw badSpec(spec, `${JSON.stringify(bad)} is no absolute path`);
-  if (!/^[A-Za-z0-9._:/-]{8,200}$/.test(spec.attemptMarker))
+  if (!/^[A-Za-z0-9_.:/-]{8,200}$/.test(spec.attemptMarker))
     throw badSpec(spec, 'the attempt marker has another form than 8 to 200 plain characters');
   const length = Buffer.byteLength(guestFolder(spec.folder).socketPath);
   if (length > MAX_SOCKET_PATH_BYTES) {
@@ -101,8 +101,11 @@ export async function makeGuestFolder(spec: BootSpec): Promise<GuestFolder> {
   }
   for (const path of [...new Set(made)].sort()) await mkdir(path, { mode: 0o700 });
   for (const [name, text] of Object.entries(ETC_FILES)) await writeFile(join(places.etc, name), text, { mode: 0o444 });
-  // The guest runs as one user; it reads /etc and dials the socket with that user's rights.
-  if (spec.owner !== undefined) for (const path of [places.folder, ...made]) await chown(path, spec.owner.uid, spec.owner.gid);
+  if (spec.owner !== undefined) {
+    // The guest's user passes through the folder and owns what is in it, but cannot put something else in a place of it.
+    await chmod(places.folder, 0o711);
+    for (const path of made) await chown(path, spec.owner.uid, spec.owner.gid);
+  }
   return places;
 }
 

@@ -5,10 +5,9 @@ import { shutdownGuest } from '../guest-client/simple-requests.ts';
 import type { GuestEndpoint } from '../guest-endpoint/guest-endpoint.ts';
 import type { BootSpec, DestroyReport, GuestPaths, OutgoingTree, TreeExclusion, Vm, VmExit } from '../port/driver.ts';
 import { findMarked, killMarked, signalProcess } from '../processes/marked-processes.ts';
-import { NO_EXCLUSION } from '../tree-transfer/select-tree.ts';
 import type { GuestFolder } from './guest-layout.ts';
 import { removeGuestFolder } from './remove-folder.ts';
-import { rescueTree } from './rescue-tree.ts';
+import { rescueFromFolder } from './rescue-tree.ts';
 import type { GuestProcess } from './start-guest.ts';
 
 /** Time the guest agent has to end by itself, in `ms`. */
@@ -57,11 +56,9 @@ export class ProcessVm implements Vm {
     return this.#endpoint.session(timeoutMs);
   }
 
-  async rescue(path: string, exclude: TreeExclusion = NO_EXCLUSION): Promise<OutgoingTree> {
+  async rescue(path: string, exclude?: TreeExclusion): Promise<OutgoingTree> {
     await this.#stop();
-    const { root } = this.#places;
-    const below = this.isolation === 'none' && path.startsWith(`${root}/`) ? path.slice(root.length) : path;
-    return rescueTree(this.id, root, below, exclude);
+    return rescueFromFolder(this.id, this.#places.folder, path, exclude);
   }
 
   destroy(): Promise<DestroyReport> {

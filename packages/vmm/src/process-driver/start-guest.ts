@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { open, readFile } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Writable } from 'node:stream';
 import { GENERATION, MODEL_PORT, PROXY_PORT } from '@firecrew/protocol';
@@ -63,7 +63,7 @@ export async function startGuest(
 /** The last lines of the guest agent's log as one text for a message. */
 export async function logTail(places: GuestFolder): Promise<string> {
   try {
-    const text = (await readFile(places.log)).subarray(-LOG_TAIL_BYTES).toString('utf8');
+    const text = await readTail(places.log);
     const lines = text
       .replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, '?')
       .split('\n')
@@ -71,6 +71,19 @@ export async function logTail(places: GuestFolder): Promise<string> {
     return lines.length === 0 ? 'it logged nothing' : lines.slice(-LOG_TAIL_LINES).join(' | ');
   } catch {
     return 'its log could not be read';
+  }
+}
+
+/** The end of a file that a guest may have made as large as it liked. */
+async function readTail(path: string): Promise<string> {
+  const file = await open(path);
+  try {
+    const { size } = await file.stat();
+    const from = Math.max(0, size - LOG_TAIL_BYTES);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(LOG_TAIL_BYTES), 0, LOG_TAIL_BYTES, from);
+    return buffer.subarray(0, bytesRead).toString('utf8');
+  } finally {
+    await file.close();
   }
 }
 

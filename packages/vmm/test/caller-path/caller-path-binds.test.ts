@@ -52,6 +52,19 @@ describe('the binds of a caller PATH', () => {
     expect(binds).toContainEqual({ source: join(root, 'apps/v3'), target: join(root, 'apps/v3') });
   });
 
+  it('links in the middle of a path and links in an install folder lead on, and nothing is bound in another bind', async () => {
+    program(join(root, 'store/v3/bin/tool'));
+    link(join(root, 'store/latest'), 'v3');
+    link(join(root, 'app/current'), join(root, 'store/latest'));
+    link(join(root, 'app/bin/tool'), '../current/bin/tool');
+    mkdirSync(join(root, 'app/lib'));
+    program(join(root, 'python/3.12/bin/python'));
+    link(join(root, 'store/v3/bin/python'), join(root, 'python/3.12/bin/python'));
+    expect(await targets(join(root, 'app/bin'))).toEqual(
+      ['app', 'python/3.12', 'store/latest', 'store/v3'].map((path) => join(root, path)),
+    );
+  });
+
   it.each([
     { what: 'a home', folder: () => home },
     { what: 'a folder above a home', folder: () => root },

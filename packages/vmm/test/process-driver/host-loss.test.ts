@@ -113,17 +113,26 @@ describe('what a guest is made of', () => {
     writeFileSync(join(home, 'secret'), 'secret');
     chmodSync(tool, 0o755);
     symlinkSync(tool, join(home, '.local/bin/tool'));
-    const { binds, path } = await callerPathBinds(`${home}/.local/bin:/usr/bin:/bin`, [home]);
+    const app = join(payload.folder, 'app');
+    mkdirSync(join(app, 'bin'), { recursive: true });
+    mkdirSync(join(app, 'lib'));
+    mkdirSync(join(payload.folder, 'store/v3/bin'), { recursive: true });
+    writeFileSync(join(payload.folder, 'store/v3/bin/linked'), '#!/bin/sh\necho linked ran\n', { mode: 0o755 });
+    symlinkSync('v3', join(payload.folder, 'store/latest'));
+    symlinkSync(join(payload.folder, 'store/latest'), join(app, 'current'));
+    symlinkSync('../current/bin/linked', join(app, 'bin/linked'));
+    const { binds, path } = await callerPathBinds(`${home}/.local/bin:${app}/bin:/usr/bin:/bin`, [home]);
     const ca = join(payload.folder, 'ca.pem');
     writeFileSync(ca, 'roots');
     const vm = await new ProcessDriver().boot(newSpec({ bindPaths: binds, path, caBundle: ca }));
     try {
       const { output } = await shell(
         vm,
-        `tool; /opt/firecrew/bin/node --version; cat "$NODE_EXTRA_CA_CERTS"; echo; ls -A ${home}; getent passwd $(id -u)`,
+        `tool; linked; /opt/firecrew/bin/node --version; cat "$NODE_EXTRA_CA_CERTS"; echo; ls -A ${home}; getent passwd $(id -u)`,
       );
       expect(output.split('\n')).toEqual([
         'tool ran',
+        'linked ran',
         process.version,
         'roots',
         '.local',
