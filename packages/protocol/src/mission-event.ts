@@ -38,7 +38,11 @@ export const missionEndSchema = z.object({
 export type MissionEnd = z.infer<typeof missionEndSchema>;
 
 const phase = { phaseId: phaseIdSchema };
-const turn = { phaseId: phaseIdSchema, turnId: turnIdSchema, attempt: attemptSchema };
+const turn = {
+  phaseId: phaseIdSchema,
+  turnId: turnIdSchema,
+  attempt: countSchema.max(1000).describe('Attempt number; 0 for a turn that ended before one was made.'),
+};
 
 /** What happened to a mission, in the order of its sequence. */
 export const missionEventBodySchema = z.discriminatedUnion('kind', [

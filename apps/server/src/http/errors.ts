@@ -14,7 +14,7 @@ const STATUS: Readonly<Record<string, number>> = {
   pack_unusable: 400,
   allow_list_invalid: 400,
   driver_below_floor: 403,
-  unknown_backend: 400,
+  backend_unknown: 400,
   repository_url_refused: 400,
   snapshot_mismatch: 400,
   join_token_invalid: 403,

@@ -24,6 +24,11 @@ import { missionSummary, missionView } from './mission-view.ts';
 const params = z.object({ id: z.string().max(64) });
 const PAGE_MAX = 500;
 
+/** A body that may be left out altogether. */
+function optionalBody<T extends z.ZodType<object>>(schema: T) {
+  return z.preprocess((body) => body ?? {}, schema);
+}
+
 /** Missions: create, list, show, cancel, retry, approve. */
 export function missionRoutes(root: FastifyInstance, context: ServerContext): void {
   const app = root.withTypeProvider<ZodTypeProvider>();
@@ -69,7 +74,7 @@ export function missionRoutes(root: FastifyInstance, context: ServerContext): vo
 
   app.post(
     '/v1/missions/:id/retry',
-    { schema: { params, body: retryRequestSchema.default({}), response: { 200: retryReplySchema } } },
+    { schema: { params, body: optionalBody(retryRequestSchema), response: { 200: retryReplySchema } } },
     async (request) => {
       const { id } = request.params;
       await ownMission(context, await findCaller(context.db, request), id);
@@ -85,7 +90,7 @@ export function missionRoutes(root: FastifyInstance, context: ServerContext): vo
     },
   );
 
-  app.post('/v1/missions/:id/approve', { schema: { params, body: approveRequestSchema.default({}) } }, async (request) => {
+  app.post('/v1/missions/:id/approve', { schema: { params, body: optionalBody(approveRequestSchema) } }, async (request) => {
     const caller = await findCaller(context.db, request);
     await ownMission(context, caller, request.params.id);
     await approveDelivery(context, request.params.id, request.body.phaseId, caller.name);

@@ -119,8 +119,9 @@ class NodeConnection {
       close: (code) => this.#ws.close(4000, code),
     };
     this.#node = node;
-    await welcomeNode(this.#context, node, message);
+    // Known before it is welcomed: of two links of one node the later one stays.
     this.#context.nodes.add(node);
+    await welcomeNode(this.#context, node, message);
     this.#context.log.info({ node: node.id, name: node.name, version: message.version, turns: message.turns.length }, 'node connected');
   }
 

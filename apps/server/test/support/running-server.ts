@@ -1,0 +1,101 @@
+import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { newId } from '@firecrew/base';
+import { connectDatabase, tables } from '@firecrew/store';
+import { startTestDatabase } from '@firecrew/store/testing';
+import { pino } from 'pino';
+import { serverConfigSchema } from '../../src/config.ts';
+import { hashToken } from '../../src/http/auth.ts';
+import { startServer } from '../../src/start-server.ts';
+
+/** A server of its own database and folder, with one operator and one node that may connect. */
+export interface TestServer {
+  readonly url: string;
+  readonly token: string;
+  readonly nodeId: string;
+  readonly nodeKey: KeyObject;
+  readonly serverFile: string;
+  call(method: string, path: string, options?: CallOptions): Promise<{ status: number; body: unknown; headers: Headers }>;
+  /** A token of another caller; a new workspace unless it is told to share the operator's. */
+  addCaller(role: 'operator' | 'member', shareWorkspace: boolean): Promise<string>;
+  stop(): Promise<void>;
+}
+
+export interface CallOptions {
+  readonly token?: string | null;
+  readonly json?: unknown;
+  readonly bytes?: Uint8Array;
+  readonly headers?: Record<string, string>;
+}
+
+export async function startTestServer(overrides: Record<string, unknown> = {}): Promise<TestServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'firecrew-server-'));
+  const database = await startTestDatabase();
+  const fresh = await database.createDatabase();
+  const keys = generateKeyPairSync('ed25519');
+  const token = `fct_${randomBytes(32).toString('base64url')}`;
+  const nodeId = newId('node');
+  const serverFile = join(folder, 'run', 'server.json');
+  const config = serverConfigSchema.parse({
+    home: join(folder, 'server'),
+    homeId: 'home-of-tests',
+    serverFile,
+    listen: { host: '127.0.0.1', port: 0 },
+    database: fresh.connection,
+    operatorToken: token,
+    localNode: { id: nodeId, name: 'local', publicKey: keys.publicKey.export({ type: 'spki', format: 'der' }).toString('base64') },
+    ...overrides,
+  });
+  const server = await startServer(config, pino({ level: 'silent' }), '0.0.0-test');
+  return {
+    url: server.url,
+    token,
+    nodeId,
+    nodeKey: keys.privateKey,
+    serverFile,
+    call: (method, path, options = {}) => call(server.url, token, method, path, options),
+    addCaller: async (role, shareWorkspace) => {
+      const connected = await connectDatabase({ connection: fresh.connection, schema: tables });
+      const [own] = await connected.db.select().from(tables.workspaces);
+      const workspaceId = shareWorkspace && own !== undefined ? own.id : newId('workspace');
+      if (!shareWorkspace) await connected.db.insert(tables.workspaces).values({ id: workspaceId, name: workspaceId });
+      const other = `fct_${randomBytes(32).toString('base64url')}`;
+      await connected.db.insert(tables.apiTokens).values({ id: newId('token'), workspaceId, name: role, role, hash: hashToken(other) });
+      await connected.close();
+      return other;
+    },
+    stop: async () => {
+      await server.stop();
+      await fresh.drop();
+      await database.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function call(url: string, own: string, method: string, path: string, options: CallOptions) {
+  const token = options.token === undefined ? own : options.token;
+  const body = options.json === undefined ? options.bytes : JSON.stringify(options.json);
+  const reply = await fetch(new URL(path, url), {
+    method,
+    headers: {
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      ...(options.json === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(options.bytes === undefined ? {} : { 'content-type': 'application/octet-stream' }),
+      ...options.headers,
+    },
+    ...(body === undefined ? {} : { body }),
+  });
+  const text = await reply.text();
+  return { status: reply.status, headers: reply.headers, body: parse(text) };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
