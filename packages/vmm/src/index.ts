@@ -5,6 +5,7 @@ export {
   MAX_PATH_BINDS,
   MAX_PATH_FOLDERS,
 } from './caller-path/caller-path-binds.ts';
+export { followAcrossSessions, runExec } from './guest-client/across-sessions.ts';
 export { CALL_TIMEOUT_MS, OUTER_GRACE_MS, outerDeadlineMs, TRANSFER_IDLE_MS } from './guest-client/deadlines.ts';
 export {
   DEFAULT_OUTPUT_LIMIT_BYTES,

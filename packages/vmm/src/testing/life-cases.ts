@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import { followAcrossSessions, runExec } from '../guest-client/across-sessions.ts';
 import { followExec, startExec, waitExec } from '../guest-client/execs.ts';
 import { killMarked } from '../processes/marked-processes.ts';
-import { type DriverCase, type DriverRig, runs, shell, until, withVm } from './driver-rig.ts';
+import { commandLine, type DriverCase, type DriverRig, runs, shell, until, withVm } from './driver-rig.ts';
 
 function lifeCase(name: string, run: (rig: DriverRig) => Promise<void>): DriverCase {
   return { name, needsIsolation: false, run };
@@ -28,6 +30,27 @@ export const lifeCases: readonly DriverCase[] = [
       await shell(vm, 'touch go');
       assert.equal((await waitExec(second, id, 30_000)).exitCode, 0);
       assert.equal(await text(await followExec(second, id, 6)), 'after');
+    }),
+  ),
+  lifeCase('a run and its output, over sessions that are lost again and again, are whole', (rig) =>
+    withVm(rig, async ({ vm }) => {
+      const command = 'i=0; while [ $i -lt 60 ]; do echo line $i; i=$((i+1)); sleep 0.02; done; exit 3';
+      const exec = { id: randomUUID(), argv: ['/bin/sh', '-c', command], cwd: '/', timeoutMs: 60_000 };
+      const ended = runExec(vm, exec);
+      let isOver = false;
+      const cuts = (async () => {
+        for (; !isOver; await delay(150)) await (await vm.session()).close();
+      })();
+      try {
+        await until('it was started', async () => (await vm.pids()).some((pid) => commandLine(pid).includes('line $i')));
+        const parts: Buffer[] = [];
+        for await (const part of followAcrossSessions(vm, exec.id)) parts.push(part);
+        assert.equal(Buffer.concat(parts).toString(), Array.from({ length: 60 }, (_, at) => `line ${at}\n`).join(''));
+        assert.equal((await ended).exitCode, 3);
+      } finally {
+        isOver = true;
+        await cuts;
+      }
     }),
   ),
   lifeCase('destroy ends a guest whose command left its session and holds on, and leaves nothing', async (rig) => {
