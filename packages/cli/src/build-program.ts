@@ -1,0 +1,189 @@
+import { Command, Option } from 'commander';
+
+/** One parsed call: which command, with which arguments and options. Nothing has been done yet. */
+export interface Invocation {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly options: Readonly<Record<string, unknown>>;
+  readonly home: string | undefined;
+}
+
+const DESCRIPTION = `Runs crews of coding agents, each in its own microVM, and brings back verified work.
+
+The first command starts what it needs on this machine: a server, a database and a node agent.`;
+
+const EXAMPLES = `
+Examples:
+  $ firecrew run --repo . --task "Fix the failing date test" --check "npm test" --agent-cmd "my-agent"
+  $ firecrew missions
+  $ firecrew logs 4k7q --follow
+  $ firecrew doctor
+
+Exit codes: 0 completed, 1 failed, 2 wrong usage or another version, 3 cancelled, 4 could not be placed.
+Ids may be given by their last characters when these are unique.`;
+
+const RUN_EXAMPLES = `
+Examples:
+  One task on this repository; the result is a new branch in it, checked in a fresh sandbox:
+  $ firecrew run --repo . --task "Add a --quiet flag" --check "npm test" --agent-cmd 'claude -p "$(cat $FIRECREW_TASK_FILE)"'
+
+  An agent of your own; the script is sent along, and may reach one host:
+  $ firecrew run --repo . --task-file TASK.md --agent-cmd ./my-agent.sh --allow api.example.com
+
+  Dependencies from the registry in your own npm configuration:
+  $ firecrew run --repo . --task "..." --agent-cmd "..." --setup-allow registry:npm
+
+  Do not wait, and come back later:
+  $ firecrew run --repo . --task "..." --agent-cmd "..." --no-wait
+  $ firecrew logs ID --follow
+  $ firecrew fetch ID --push origin
+
+The agent's command is run by /bin/sh in the workspace. It finds its task in the file $FIRECREW_TASK_FILE, and from the second
+round on what the check said in $FIRECREW_FEEDBACK_FILE. Nothing can be reached over the network unless it is allowed here.`;
+
+const collect = (value: string, before: readonly string[]): string[] => [...before, value];
+const list = (flags: string, text: string): Option => new Option(flags, text).default([], 'none').argParser(collect);
+const json = (): Option => new Option('--json', 'print JSON for programs').default(false, 'off');
+
+/** The grammar of the command line. `onCall` gets each parsed call; a wrong one throws commander's error. */
+export function buildProgram(version: string, onCall: (invocation: Invocation) => void): Command {
+  const program = new Command('firecrew')
+    .description(DESCRIPTION)
+    .version(version, '-V, --version', 'print the version')
+    .option('--home <dir>', 'folder of all state (else FIRECREW_HOME)')
+    .addHelpText('after', EXAMPLES)
+    .showHelpAfterError('(add --help for the options and examples)')
+    .exitOverride();
+  const command = (parent: Command, usage: string, text: string, name = usage.split(' ')[0] ?? usage): Command => {
+    const made = parent.command(usage).description(text).allowExcessArguments(false);
+    // The last argument of an action is the command, the one before its options.
+    made.action((...all: unknown[]) => {
+      const args = all.slice(0, -2).filter((item): item is string => typeof item === 'string');
+      const { home } = program.opts<{ home?: string }>();
+      onCall({ command: name, args, options: made.opts(), home });
+    });
+    return made;
+  };
+  addServices(program, command);
+  addRun(program, command);
+  addMissions(program, command);
+  addFleet(program, command);
+  return program;
+}
+
+type AddCommand = (parent: Command, usage: string, text: string, name?: string) => Command;
+
+function addServices(program: Command, command: AddCommand): void {
+  command(program, 'up', 'start server, database and node agent, and leave them running')
+    .option('--listen <host:port>', 'address of the server (default: loopback, a free port)')
+    .option('--database-url <url>', 'use this PostgreSQL in place of our own')
+    .option('--driver-floor <driver>', 'weakest driver a mission may ask for: process, qemu, firecracker')
+    .addOption(json())
+    .addHelpText('after', '\nExamples:\n  $ firecrew up\n  $ firecrew up --listen 127.0.0.1:7070\n  $ firecrew up --json');
+  command(program, 'down', 'stop node agent, server, database and supervisor')
+    .option('--force', 'cancel missions that run, and stop', false)
+    .addOption(json())
+    .addHelpText('after', '\nExamples:\n  $ firecrew down\n  $ firecrew down --force');
+  command(program, 'status', 'show what runs, without starting anything')
+    .addOption(json())
+    .addHelpText('after', '\nExamples:\n  $ firecrew status\n  $ firecrew status --json | jq .server.pid');
+  command(program, 'doctor', 'check this machine, and name the command that mends each finding').addOption(json());
+  command(program, 'version', 'print the version of the command and of the running server').addOption(json());
+  program.commands.at(-1)?.addHelpText('after', '\nExample:\n  $ firecrew version --json');
+  command(program, 'supervise', 'keep the services of one home running (started by other commands)').configureHelp({});
+  hide(program, 'supervise');
+}
+
+/** A command that people do not call is not in the list of help. */
+function hide(program: Command, name: string): void {
+  program.configureHelp({ visibleCommands: (shown) => shown.commands.filter((item) => item.name() !== name) });
+}
+
+function addRun(program: Command, command: AddCommand): void {
+  command(program, 'run', 'run an agent on a task and bring back its verified work')
+    .optionsGroup('What is done:')
+    .option('--repo <path|url>', 'repository: a folder of this machine, or an https or ssh URL')
+    .option('--no-repo', 'start from an empty folder')
+    .option('--branch <name>', 'branch to start from (URL only; a folder starts from its HEAD)')
+    .option('--task <text>', 'what the agent is to do')
+    .option('--task-file <file>', 'the same from a file, - for standard input')
+    .option('--title <text>', 'name of the mission (default: first line of the task)')
+    .option('--check <command>', 'shell command that must exit 0 in a fresh sandbox')
+    .option('--setup <command>', 'shell command before the agent and before each check (default: by the lock file)')
+    .option('--no-setup', 'run no set-up')
+    .option('--allow-empty', 'accept that nothing was changed', false)
+    .optionsGroup('Who does it:')
+    .option('--agent-cmd <command>', "the agent's shell command")
+    .addOption(list('--agent-file <file>', 'file to send along, found in $FIRECREW_AGENT_DIR (repeatable)'))
+    .addOption(new Option('--driver <driver>', 'what isolates the agent').choices(['process', 'qemu', 'firecracker']))
+    .option('--allow-unisolated', 'accept that nothing isolates the agent (also FIRECREW_ALLOW_UNISOLATED=1)', false)
+    .optionsGroup('What may be reached:')
+    .addOption(list('--allow <host[:port]>', 'host the agent and the check may reach (repeatable)'))
+    .addOption(list('--setup-allow <host[:port]>', 'host for the set-up alone, or registry:npm (repeatable)'))
+    .addOption(list('--allow-address <host=address>', 'address of an allowed host that need not be public (repeatable)'))
+    .optionsGroup('What travels, and where the work goes:')
+    .option('--require-clean', 'refuse uncommitted changes', false)
+    .addOption(list('--include <path>', 'send this ignored file or folder too (repeatable)'))
+    .addOption(list('--include-secret <path>', 'send this file though it looks like a secret (repeatable)'))
+    .option('--push <remote>', 'push the new branch with your own credentials')
+    .option('--push-dirty', 'push though the base holds uncommitted changes', false)
+    .optionsGroup('How long, and how it is shown:')
+    .option('--timeout <duration>', 'time for the agent, such as 30m or 1h30m')
+    .option('--check-timeout <duration>', 'time for each check')
+    .option('--setup-timeout <duration>', 'time for each set-up')
+    .option('--no-wait', 'create the mission and return')
+    .addOption(new Option('--json', 'print one event a line, and run.ended as the last one').default(false, 'off'))
+    .addHelpText('after', RUN_EXAMPLES);
+}
+
+function addMissions(program: Command, command: AddCommand): void {
+  const example = (text: string): string => `\nExample:\n  $ firecrew ${text}`;
+  command(program, 'missions', 'list missions, newest first')
+    .option('--limit <n>', 'how many', '20')
+    .addOption(json())
+    .addHelpText('after', example('missions --limit 50'));
+  command(program, 'show <id>', 'show a mission: phases, attempts, what was delivered')
+    .addOption(json())
+    .addHelpText('after', example('show 4k7q'));
+  command(program, 'logs <id>', 'print the output of the agents')
+    .option('-f, --follow', 'go on until the mission has ended', false)
+    .addOption(json())
+    .addHelpText('after', example('logs 4k7q --follow'));
+  command(program, 'events <id>', 'print what happened')
+    .option('-f, --follow', 'go on until the mission has ended', false)
+    .option('--after <seq>', 'begin behind this event', '0')
+    .addOption(json())
+    .addHelpText('after', example('events 4k7q --json'));
+  command(program, 'cancel <id>', 'cancel a mission; what its agent did is collected')
+    .addOption(json())
+    .addHelpText('after', example('cancel 4k7q'));
+  command(program, 'retry <id>', 'run a failed phase again')
+    .option('--phase <id>', 'which one (default: the failed one)')
+    .addOption(json())
+    .addHelpText('after', example('retry 4k7q'));
+  command(program, 'approve <id>', 'approve a delivery that changes protected paths')
+    .option('--phase <id>', 'which one (default: the one that waits)')
+    .addOption(json())
+    .addHelpText('after', example('approve 4k7q'));
+  command(program, 'fetch <id>', 'write the delivered branch into your repository')
+    .option('--repo <path>', 'repository (default: the one it was started from)')
+    .option('--push <remote>', 'push it with your own credentials')
+    .option('--push-dirty', 'push though the base holds uncommitted changes', false)
+    .addOption(json())
+    .addHelpText('after', example('fetch 4k7q --push origin'));
+  command(program, 'artifacts <id>', 'list the outputs of a mission')
+    .option('--download <dir>', 'save them in this folder')
+    .addOption(json())
+    .addHelpText('after', example('artifacts 4k7q --download ./out'));
+}
+
+function addFleet(program: Command, command: AddCommand): void {
+  command(program, 'fleet', 'show the nodes and their capacity').addOption(json()).addHelpText('after', '\nExample:\n  $ firecrew fleet');
+  const node = program.command('node').description('let hosts join a server').exitOverride();
+  command(node, 'token', 'make a token with which one more host can join', 'node token').addOption(json());
+  command(node, 'join <url>', 'make this host a node of the server at URL', 'node join')
+    .requiredOption('--token <token>', 'join token (on the server: firecrew node token)')
+    .requiredOption('--name <name>', 'name of this host')
+    .addOption(json())
+    .addHelpText('after', '\nExample:\n  $ firecrew node join https://firecrew.example.com --token fct_... --name host-7');
+}

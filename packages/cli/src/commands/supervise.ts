@@ -1,0 +1,47 @@
+import { identifyProcess, messageOf } from '@firecrew/base';
+import { readStartedSettings } from '../settings/read-settings.ts';
+import { locateApps } from '../supervisor/locate-apps.ts';
+import { askHolder, lockName, lockTaken, takeLock } from '../supervisor/start-lock.ts';
+import { type SuperviseLog, Supervisor } from '../supervisor/supervise.ts';
+import { type CommandContext, homeOf, settingsOf } from './context.ts';
+
+/** `firecrew supervise`: keeps the services of one home running. Started by other commands; ends at once when another one is there. */
+export async function superviseCommand(context: CommandContext): Promise<number> {
+  const home = homeOf(context);
+  const own = identifyProcess(process.pid);
+  if (own === undefined) return 1;
+  const name = lockName(home.paths.root, process.getuid?.() ?? 0);
+  const lock = await takeLock(name, { homeId: home.homeId, ...own });
+  const log = lineLog(context);
+  if (lock === undefined) {
+    const answer = await askHolder(name, home.homeId);
+    if (answer.kind === 'unknown') throw lockTaken(home.paths.root);
+    log.info({}, 'another supervisor holds this home');
+    return 0;
+  }
+  const settings = readStartedSettings(home.paths) ?? settingsOf(context, home);
+  const supervisor = new Supervisor({ home, settings, apps: locateApps(), log });
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => supervisor.stop());
+  // The terminal that it was started from may go away.
+  process.on('SIGHUP', () => undefined);
+  log.info({ home: home.paths.root, pid: process.pid, version: context.version }, 'supervisor starts');
+  try {
+    await supervisor.run();
+    log.info({}, 'supervisor ends');
+    return 0;
+  } catch (error) {
+    log.warn({ err: messageOf(error), stack: error instanceof Error ? error.stack : undefined }, 'supervisor failed');
+    return 1;
+  } finally {
+    await lock.release();
+  }
+}
+
+/** One JSON object a line, like the logs of the other parts. */
+function lineLog(context: CommandContext): SuperviseLog {
+  const write = (level: string, fields: Readonly<Record<string, unknown>>, msg: string): void => {
+    const plain = Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, value instanceof Error ? value.message : value]));
+    context.out.note(JSON.stringify({ level, time: new Date().toISOString(), role: 'supervisor', ...plain, msg }));
+  };
+  return { info: (fields, msg) => write('info', fields, msg), warn: (fields, msg) => write('warn', fields, msg) };
+}

@@ -1,0 +1,125 @@
+import { mkdirSync, utimesSync } from 'node:fs';
+import { CodedError, isAlive } from '@firecrew/base';
+import type { Home } from '../home/open-home.ts';
+import { createFile, readText, replaceFile } from '../home/write-file.ts';
+import type { Settings } from '../settings/settings.ts';
+import { locateApps } from '../supervisor/locate-apps.ts';
+import { serviceEnvironment, startDetached } from '../supervisor/processes.ts';
+import { readJoined } from '../supervisor/service-config.ts';
+import { askHolder, lockName, lockTaken } from '../supervisor/start-lock.ts';
+import { readProblems, readProcesses } from '../supervisor/supervisor-state.ts';
+import { type FoundServer, findServer, generationFault } from './find-server.ts';
+
+/** How long services may take until they are ready, in ms; the first start makes a database. */
+export const START_TIMEOUT_MS = 120_000;
+const POLL_MS = 100;
+
+/** How services are started. */
+export interface EnsureOptions {
+  readonly settings: Settings;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Go on until `firecrew down`, rather than until nobody uses them. */
+  readonly keep: boolean;
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Told once, when something has to be started. */
+  readonly onStart?: (() => void) | undefined;
+}
+
+/** The services as they run now. `started` is true when this call started the supervisor. */
+export interface RunningServices {
+  readonly url: string | undefined;
+  readonly started: boolean;
+}
+
+/** Remembers that somebody uses this home now. */
+export function touchHome(home: Home, env: EnsureOptions['env']): void {
+  const { lastUse, callerPath, run } = home.paths;
+  mkdirSync(run, { recursive: true, mode: 0o700 });
+  createFile(lastUse, '');
+  utimesSync(lastUse, new Date(), new Date());
+  const path = env.FIRECREW_CALLER_PATH ?? env.PATH;
+  if (path !== undefined && path !== '' && readText(callerPath) !== path) replaceFile(callerPath, path);
+}
+
+/** Whether a supervisor holds this home. Throws `home_lock_taken` when somebody else holds its lock. */
+export async function isSupervised(home: Home): Promise<boolean> {
+  const answer = await askHolder(lockName(home.paths.root, process.getuid?.() ?? 0), home.homeId);
+  if (answer.kind === 'unknown') throw lockTaken(home.paths.root);
+  return answer.kind === 'holder';
+}
+
+/**
+ * Starts what is missing and waits until it is ready.
+ * Throws `generation_mismatch`, `home_lock_taken`, `start_timed_out`, or the code of the role that could not be started.
+ */
+export async function ensureRunning(home: Home, options: EnsureOptions): Promise<RunningServices> {
+  touchHome(home, options.env);
+  if (options.keep) createFile(home.paths.keep, '');
+  const joined = readJoined(home) !== undefined;
+  const end = performance.now() + (options.timeoutMs ?? START_TIMEOUT_MS);
+  const beganAt = new Date().toISOString();
+  let started = false;
+  let spawned: ReturnType<typeof startSupervisor>;
+  for (;;) {
+    options.signal?.throwIfAborted();
+    const supervised = await isSupervised(home);
+    if (!supervised && (spawned === undefined || !isAlive(spawned))) {
+      if (!started) options.onStart?.();
+      spawned = startSupervisor(home, options);
+      started = true;
+    }
+    if (supervised) {
+      const found = await readiness(home, joined);
+      if (found !== undefined) return { url: found.url, started };
+      demandNoProblem(home, beganAt);
+    }
+    if (performance.now() >= end) throw await timedOut(home);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+/** The URL of what is ready; undefined while it is not. A node that joined another server has none. */
+async function readiness(home: Home, joined: boolean): Promise<{ url: string | undefined } | undefined> {
+  if (joined) return readProcesses(home.paths).roles.nodeAgent === undefined ? undefined : { url: undefined };
+  const found = await findServer(home);
+  demandGeneration(found);
+  return found.ready ? { url: found.url } : undefined;
+}
+
+/** Throws `generation_mismatch` for a server that speaks another generation. */
+export function demandGeneration(found: FoundServer): void {
+  const isDead = !found.ready && found.reason === 'dead';
+  const fault = found.file === undefined || isDead ? undefined : generationFault(found.file);
+  if (fault === undefined) return;
+  throw new CodedError('generation_mismatch', `the running server is of version ${found.file?.version}: ${fault}`, {
+    action: 'Stop it with the firecrew that started it (firecrew down), then run this command again.',
+  });
+}
+
+function startSupervisor(home: Home, options: EnsureOptions) {
+  const { paths } = home;
+  replaceFile(paths.settings, `${JSON.stringify(options.settings)}\n`);
+  return startDetached({
+    args: [locateApps().command, 'supervise', '--home', paths.root],
+    logFile: `${paths.logs}/supervisor.log`,
+    env: serviceEnvironment(options.env, { FIRECREW_CALLER_PATH: options.env.FIRECREW_CALLER_PATH ?? options.env.PATH ?? '' }),
+  });
+}
+
+/** A database or server that cannot be started is told at once; a node agent may come later. */
+function demandNoProblem(home: Home, since: string): void {
+  const problem = readProblems(home.paths).find((item) => item.role !== 'nodeAgent' && item.at >= since);
+  if (problem === undefined) return;
+  // any code: it comes from the part that could not be started
+  throw new CodedError(problem.code, problem.message, problem.action === null ? {} : { action: problem.action });
+}
+
+async function timedOut(home: Home): Promise<CodedError> {
+  const found = await findServer(home);
+  const reason = found.ready ? 'ready' : found.reason;
+  return new CodedError('start_timed_out', `the services of ${home.paths.root} are not ready (${reason})`, {
+    id: home.paths.root,
+    action: `Read ${home.paths.logs}/supervisor.log and ${home.paths.logs}/server.log, or run firecrew doctor.`,
+  });
+}

@@ -1,0 +1,88 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { z } from 'zod';
+import type { Home } from '../home/open-home.ts';
+import { createFile, readState, readText, replaceFile } from '../home/write-file.ts';
+import type { Settings } from '../settings/settings.ts';
+
+/** Uids of attempts when the node agent runs as root. */
+export const ATTEMPT_OWNERS = { firstUid: 200_000, count: 1_000 } as const;
+/** Name of the node that runs beside its server. */
+export const LOCAL_NODE_NAME = 'local';
+const ANY_LOOPBACK_PORT = { host: '127.0.0.1', port: 0 } as const;
+
+/** A database by its parts, as the `pg` driver takes them. */
+export const connectionSchema = z.object({
+  host: z.string(),
+  port: z.int(),
+  user: z.string(),
+  password: z.string(),
+  database: z.string(),
+});
+export type DatabaseConnection = z.infer<typeof connectionSchema>;
+
+/** What a host that joined another server knows of it. */
+export const joinedSchema = z.object({ serverUrl: z.url(), nodeId: z.string(), name: z.string() });
+export type Joined = z.infer<typeof joinedSchema>;
+
+/** The server this home's node belongs to, or undefined for a home with its own. */
+export function readJoined(home: Home): Joined | undefined {
+  return readState(home.paths.joinFile, joinedSchema);
+}
+
+/** Writes the server's configuration. `connection` is that of the home's own database, undefined with `databaseUrl`. */
+export function writeServerConfig(home: Home, settings: Settings, connection: DatabaseConnection | undefined): string {
+  const { paths } = home;
+  const { lease, git, limits } = settings;
+  const config = {
+    home: paths.server,
+    homeId: home.homeId,
+    serverFile: paths.serverFile,
+    listen: settings.listen ?? ANY_LOOPBACK_PORT,
+    database: connection ?? { connectionString: settings.databaseUrl },
+    operatorToken: home.token,
+    localNode: { id: home.nodeId, name: LOCAL_NODE_NAME, publicKey: publicKeyOf(home) },
+    ...(settings.driverFloor === undefined ? {} : { driverFloor: settings.driverFloor }),
+    ...(settings.ceiling === undefined ? {} : { ceiling: settings.ceiling }),
+    ...(lease === undefined ? {} : { lease: { ttlMs: lease.ttlMs ?? 300_000, renewEveryMs: lease.renewEveryMs ?? 20_000 } }),
+    ...(git === undefined ? {} : { git }),
+    ...(limits === undefined ? {} : { limits }),
+    ...(settings.logLevel === undefined ? {} : { logLevel: settings.logLevel }),
+  };
+  replaceFile(paths.serverConfig, `${JSON.stringify(config, null, 2)}\n`);
+  return paths.serverConfig;
+}
+
+/** Writes the node agent's configuration; it is read at its start. */
+export function writeNodeConfig(home: Home, settings: Settings): string {
+  const { paths } = home;
+  const joined = readJoined(home);
+  publicKeyOf(home);
+  const config = {
+    home: paths.node,
+    ...(joined === undefined ? { serverFile: paths.serverFile } : { serverUrl: joined.serverUrl }),
+    nodeId: joined?.nodeId ?? home.nodeId,
+    keyFile: paths.nodeKey,
+    callerPath: callerPath(home),
+    owners: process.getuid?.() === 0 ? ATTEMPT_OWNERS : null,
+    ...(settings.logLevel === undefined ? {} : { logLevel: settings.logLevel }),
+    allowHttp: true,
+  };
+  replaceFile(paths.nodeConfig, `${JSON.stringify(config, null, 2)}\n`);
+  return paths.nodeConfig;
+}
+
+/** The PATH whose programs attempts of the process driver may use: that of the last caller. */
+export function callerPath(home: Home): string {
+  return readText(home.paths.callerPath) ?? process.env.FIRECREW_CALLER_PATH ?? process.env.PATH ?? '/usr/bin:/bin';
+}
+
+/** The node's public key (SPKI DER, base64); its private key is made when it is first asked for. */
+export function publicKeyOf(home: Home): string {
+  const { nodeKey } = home.paths;
+  if (readText(nodeKey) === undefined) {
+    const { privateKey } = generateKeyPairSync('ed25519');
+    createFile(nodeKey, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
+  }
+  const key = createPublicKey(createPrivateKey(readText(nodeKey) ?? ''));
+  return key.export({ type: 'spki', format: 'der' }).toString('base64');
+}

@@ -1,0 +1,97 @@
+import { lstatSync } from 'node:fs';
+import { connect, createServer, type Server } from 'node:net';
+import { CodedError, codeOf } from '@firecrew/base';
+import { z } from 'zod';
+
+/** How long the holder of a lock may take to say who it is, in ms. */
+export const HOLDER_ANSWER_MS = 1_500;
+const HOLDER_ANSWER_MAX_BYTES = 4_096;
+
+const holderSchema = z.object({ homeId: z.string(), pid: z.int().min(1), startTicks: z.string(), bootId: z.string() });
+/** The supervisor that holds a home. */
+export type LockHolder = z.infer<typeof holderSchema>;
+
+/** What asking for the holder came to; `unknown` is a process that does not say it supervises this home. */
+export type HolderAnswer =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'holder'; readonly holder: LockHolder };
+
+/** The abstract socket that one supervisor of a home holds: the kernel lets it go when its process ends, however it ends. */
+export function lockName(root: string, uid: number): string {
+  const { dev, ino } = lstatSync(root);
+  return `\0firecrew-home/${uid}/${dev}/${ino}`;
+}
+
+/** Takes the start lock; undefined when another process has it. */
+export async function takeLock(name: string, holder: LockHolder): Promise<{ release(): Promise<void> } | undefined> {
+  const server = createServer((socket) => {
+    socket.on('error', () => socket.destroy());
+    socket.end(`${JSON.stringify(holder)}\n`);
+  });
+  try {
+    await listen(server, name);
+  } catch (error) {
+    if (codeOf(error) === 'EADDRINUSE') return undefined;
+    throw error;
+  }
+  return { release: () => new Promise((resolve) => server.close(() => resolve())) };
+}
+
+/** Asks who holds the lock of a home. Anybody on this machine may bind the name, so the answer counts only with the home's id. */
+export async function askHolder(name: string, homeId: string): Promise<HolderAnswer> {
+  const text = await readAnswer(name);
+  if (text === undefined) return { kind: 'none' };
+  const holder = parseHolder(text);
+  return holder?.homeId === homeId ? { kind: 'holder', holder } : { kind: 'unknown' };
+}
+
+/** The error for a lock that somebody else holds. */
+export function lockTaken(root: string): CodedError {
+  return new CodedError('home_lock_taken', `the start lock of ${root} is held by a process that does not say it supervises that home`, {
+    id: root,
+    action: 'Find the owner of the abstract socket firecrew-home/... in /proc/net/unix (ss -xlp) and stop it.',
+  });
+}
+
+function listen(server: Server, name: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(name, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+function readAnswer(name: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect(name);
+    let text = '';
+    let connected = false;
+    const finish = (): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(connected ? text : undefined);
+    };
+    const timer = setTimeout(finish, HOLDER_ANSWER_MS);
+    socket.setEncoding('utf8');
+    socket.once('connect', () => {
+      connected = true;
+    });
+    socket.on('data', (part: string) => {
+      text += part;
+      if (text.length > HOLDER_ANSWER_MAX_BYTES) finish();
+    });
+    socket.once('end', finish);
+    socket.once('error', finish);
+  });
+}
+
+function parseHolder(text: string): LockHolder | undefined {
+  try {
+    return holderSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}

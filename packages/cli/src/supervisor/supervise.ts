@@ -1,0 +1,280 @@
+import { statSync, utimesSync } from 'node:fs';
+import { CodedError, codeOf, identifyProcess, isAlive, messageOf, type ProcessIdentity, readBootId } from '@firecrew/base';
+import { FirecrewClient } from '@firecrew/sdk';
+import type { Home } from '../home/open-home.ts';
+import { createFile, readText } from '../home/write-file.ts';
+import { findServer } from '../server/find-server.ts';
+import { IDLE_STOP_MS, type Settings } from '../settings/settings.ts';
+import { DatabaseRole } from './database-role.ts';
+import { countFailure, decideSupervision, isIdle, ROLES, type Role, type RoleView, type SupervisionStep } from './decide-supervision.ts';
+import { type AppEntries, demandEntry } from './locate-apps.ts';
+import { findByConfig, serviceEnvironment, startDetached, stopProcess } from './processes.ts';
+import { readJoined, writeNodeConfig, writeServerConfig } from './service-config.ts';
+import { type RoleProblem, readProcesses, writeProblems, writeSupervisorFile } from './supervisor-state.ts';
+
+const TICK_MS = 200;
+const READY_EVERY_MS = 2_000;
+const IDLE_EVERY_MS = 5_000;
+/** A server without its database, or one that hangs, is not given long. In ms. */
+const REPLACE_STEPS = [
+  ['SIGTERM', 3_000],
+  ['SIGKILL', 3_000],
+] as const;
+/** In ms. A node agent hands over its shims; a server ends its streams and waits for deliveries. */
+export const STOP_STEPS = [
+  ['SIGTERM', 15_000],
+  ['SIGKILL', 3_000],
+] as const;
+
+interface RoleState {
+  readonly wanted: boolean;
+  identity: ProcessIdentity | undefined;
+  startedAtMs: number;
+  endedAtMs: number | undefined;
+  failures: number;
+  busy: boolean;
+}
+
+/** What a supervisor says. */
+export interface SuperviseLog {
+  info(fields: Readonly<Record<string, unknown>>, message: string): void;
+  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
+}
+
+/** Keeps the services of one home running until it is stopped; adopts those that an earlier one left. */
+export class Supervisor {
+  readonly #home: Home;
+  readonly #settings: Settings;
+  readonly #apps: AppEntries;
+  readonly #log: SuperviseLog;
+  readonly #database: DatabaseRole;
+  readonly #roles: Record<Role, RoleState>;
+  readonly #problems = new Map<Role, RoleProblem>();
+  #restarts: number;
+  #written = '';
+  #path = '';
+  #unreadySinceMs: number | undefined;
+  #wasReady = false;
+  #stopping = false;
+
+  constructor(options: { home: Home; settings: Settings; apps: AppEntries; log: SuperviseLog }) {
+    this.#home = options.home;
+    this.#settings = options.settings;
+    this.#apps = options.apps;
+    this.#log = options.log;
+    this.#database = new DatabaseRole(options.home.paths, options.log);
+    const joined = readJoined(options.home) !== undefined;
+    const role = (wanted: boolean): RoleState => {
+      return { wanted, identity: undefined, startedAtMs: 0, endedAtMs: undefined, failures: 0, busy: false };
+    };
+    this.#roles = {
+      database: role(!joined && options.settings.databaseUrl === undefined),
+      server: role(!joined),
+      nodeAgent: role(true),
+    };
+    this.#restarts = readProcesses(options.home.paths).restarts;
+  }
+
+  /** Runs until `stop` is called, the home is gone, or nobody has used it for long. */
+  async run(): Promise<void> {
+    this.#adopt();
+    createFile(this.#home.paths.lastUse, '');
+    let readyAt = 0;
+    let idleAt = performance.now() + IDLE_EVERY_MS;
+    while (!this.#stopping) {
+      this.#notice();
+      for (const step of decideSupervision(this.#view())) void this.#carryOut(step);
+      this.#followCallerPath();
+      this.#write();
+      const now = performance.now();
+      if (now >= readyAt) {
+        await this.#lookReady();
+        readyAt = now + READY_EVERY_MS;
+      }
+      if (now >= idleAt) {
+        if (await this.#shallEnd()) break;
+        idleAt = performance.now() + IDLE_EVERY_MS;
+      }
+      await new Promise((resolve) => setTimeout(resolve, TICK_MS));
+    }
+    await this.#stopAll();
+  }
+
+  stop(): void {
+    this.#stopping = true;
+  }
+
+  #adopt(): void {
+    const left = readProcesses(this.#home.paths).roles;
+    const database = this.#roles.database.wanted ? this.#database.adopt() : undefined;
+    const found: Record<Role, ProcessIdentity | undefined> = {
+      database,
+      server: left.server ?? findByConfig(this.#home.paths.serverConfig),
+      nodeAgent: left.nodeAgent ?? findByConfig(this.#home.paths.nodeConfig),
+    };
+    for (const role of ROLES) {
+      const identity = found[role];
+      if (identity === undefined || !this.#roles[role].wanted) continue;
+      this.#roles[role].identity = identity;
+      this.#roles[role].startedAtMs = performance.now();
+      this.#log.info({ role, pid: identity.pid }, 'adopted a living process');
+    }
+    this.#path = readText(this.#home.paths.callerPath) ?? '';
+  }
+
+  #notice(): void {
+    const now = performance.now();
+    for (const role of ROLES) {
+      const state = this.#roles[role];
+      if (state.busy || state.identity === undefined || isAlive(state.identity)) continue;
+      this.#log.warn({ role, pid: state.identity.pid }, 'a process ended and is started again');
+      state.failures = countFailure(state.failures, now - state.startedAtMs);
+      state.endedAtMs = now;
+      state.identity = undefined;
+      this.#restarts += 1;
+      if (role === 'server') this.#wasReady = false;
+    }
+  }
+
+  #view() {
+    const view = (role: Role): RoleView => {
+      const { wanted, identity, busy, failures, endedAtMs } = this.#roles[role];
+      return { wanted, alive: identity !== undefined, busy, failures, endedAtMs };
+    };
+    const roles = { database: view('database'), server: view('server'), nodeAgent: view('nodeAgent') };
+    return { nowMs: performance.now(), roles, unreadySinceMs: this.#unreadySinceMs, wasReady: this.#wasReady };
+  }
+
+  async #carryOut(step: SupervisionStep): Promise<void> {
+    const state = this.#roles[step.role];
+    state.busy = true;
+    try {
+      if (step.act === 'replace') {
+        this.#log.warn({ role: step.role, why: step.why }, 'a process is replaced');
+        if (state.identity !== undefined) await stopProcess(state.identity, REPLACE_STEPS);
+      } else {
+        state.identity = await this.#start(step.role);
+        state.startedAtMs = performance.now();
+        if (step.role === 'server') this.#unreadySinceMs = undefined;
+        this.#log.info({ role: step.role, pid: state.identity.pid }, 'started');
+        this.#problems.delete(step.role);
+      }
+    } catch (error) {
+      this.#log.warn({ role: step.role, err: messageOf(error), code: codeOf(error) }, 'a process could not be started');
+      state.failures += 1;
+      state.endedAtMs = performance.now();
+      const action = error instanceof CodedError ? (error.action ?? null) : null;
+      const at = new Date().toISOString();
+      this.#problems.set(step.role, { role: step.role, code: codeOf(error) ?? 'internal', message: messageOf(error), action, at });
+    } finally {
+      state.busy = false;
+      writeProblems(this.#home.paths, [...this.#problems.values()]);
+    }
+  }
+
+  async #start(role: Role): Promise<ProcessIdentity> {
+    if (role === 'database') return await this.#database.start();
+    const { paths } = this.#home;
+    const entry = demandEntry(role === 'server' ? this.#apps.server : this.#apps.nodeAgent);
+    const config =
+      role === 'server'
+        ? writeServerConfig(this.#home, this.#settings, this.#database.connection)
+        : writeNodeConfig(this.#home, this.#settings);
+    const logFile = `${paths.logs}/${role === 'server' ? 'server' : 'node-agent'}.log`;
+    const identity = startDetached({ args: [entry, '--config', config], logFile, env: serviceEnvironment(process.env) });
+    if (identity !== undefined) return identity;
+    throw new CodedError('process_ended', `the ${role} ended right after its start`, { id: role, action: `Read ${logFile}.` });
+  }
+
+  /** A caller with another PATH brings other programs; the node agent reads it at its start, and its shims go on meanwhile. */
+  #followCallerPath(): void {
+    const path = readText(this.#home.paths.callerPath) ?? '';
+    if (path === this.#path) return;
+    this.#path = path;
+    const { identity, busy } = this.#roles.nodeAgent;
+    if (identity === undefined || busy) return;
+    this.#roles.nodeAgent.busy = true;
+    this.#log.info({ pid: identity.pid }, 'the PATH of the caller is another one: the node agent starts anew');
+    void stopProcess(identity, STOP_STEPS).finally(() => {
+      const state = this.#roles.nodeAgent;
+      state.identity = undefined;
+      state.endedAtMs = undefined;
+      state.busy = false;
+    });
+  }
+
+  async #lookReady(): Promise<void> {
+    const { wanted, identity, busy } = this.#roles.server;
+    if (!wanted || identity === undefined || busy) {
+      this.#unreadySinceMs = undefined;
+      return;
+    }
+    const found = await findServer(this.#home);
+    if (found.ready) {
+      this.#unreadySinceMs = undefined;
+      this.#wasReady = true;
+    } else this.#unreadySinceMs ??= performance.now();
+  }
+
+  async #shallEnd(): Promise<boolean> {
+    const { paths, homeId } = this.#home;
+    // A home that was removed under us has nothing to serve.
+    if (readText(paths.identity)?.includes(homeId) !== true) return true;
+    const lastUseAtMs = statSync(paths.lastUse, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+    const idleStopMs = this.#settings.idleStopMs ?? IDLE_STOP_MS;
+    const keep = readText(paths.keep) !== undefined;
+    const quiet = isIdle({ keep, lastUseAtMs, nowMs: Date.now(), idleStopMs, busy: false });
+    if (!quiet) return false;
+    if (!(await this.#isBusy())) {
+      this.#log.info({ idleStopMs }, 'nobody has used this home for long: stopping');
+      return true;
+    }
+    utimesSync(paths.lastUse, new Date(), new Date());
+    return false;
+  }
+
+  async #isBusy(): Promise<boolean> {
+    if (readProcesses(this.#home.paths).shims.length > 0) return true;
+    const found = await findServer(this.#home);
+    if (!found.ready) return false;
+    const client = new FirecrewClient({ url: found.url, token: this.#home.token });
+    const missions = await client.listMissions({ limit: 500 }).catch(() => undefined);
+    return missions === undefined || missions.some((mission) => mission.state === 'running');
+  }
+
+  async #stopAll(): Promise<void> {
+    const { server, nodeAgent, database } = this.#roles;
+    const left: string[] = [];
+    // What is being started now is waited for, so that nothing is left behind.
+    while (ROLES.some((role) => this.#roles[role].busy)) await new Promise((resolve) => setTimeout(resolve, TICK_MS));
+    if (nodeAgent.identity !== undefined && !(await stopProcess(nodeAgent.identity, STOP_STEPS))) left.push('node agent');
+    if (server.identity !== undefined && !(await stopProcess(server.identity, STOP_STEPS))) left.push('server');
+    if (database.identity !== undefined && !(await this.#database.stop())) left.push('database');
+    if (left.length > 0) this.#log.warn({ left }, 'could not be stopped');
+    for (const role of ROLES) {
+      const state = this.#roles[role];
+      if (state.identity !== undefined && !isAlive(state.identity)) state.identity = undefined;
+    }
+    this.#write(true);
+  }
+
+  #write(ending = false): void {
+    if (readText(this.#home.paths.identity) === undefined) return;
+    const own = ending ? undefined : identifyProcess(process.pid);
+    const view = (identity: ProcessIdentity | undefined) =>
+      identity === undefined ? null : { pid: identity.pid, startTicks: identity.startTicks };
+    const { database, server, nodeAgent } = this.#roles;
+    const file = {
+      supervisor: view(own),
+      database: view(database.identity),
+      server: view(server.identity),
+      nodeAgent: view(nodeAgent.identity),
+      restarts: this.#restarts,
+      bootId: readBootId(),
+    };
+    const text = JSON.stringify(file);
+    if (text === this.#written) return;
+    writeSupervisorFile(this.#home.paths, file);
+    this.#written = text;
+  }
+}
