@@ -16,7 +16,8 @@ const remote = join(folder, 'remote.git');
 const env = { ...process.env, FIRECREW_HOME: home, FIRECREW_ALLOW_UNISOLATED: '1' };
 
 const say = (text) => process.stdout.write(`\n> ${text}\n`);
-const git = (cwd, ...args) => execFileSync('git', ['-c', 'user.name=Demo', '-c', 'user.email=demo@example.com', ...args], { cwd, encoding: 'utf8' });
+const git = (cwd, ...args) =>
+  execFileSync('git', ['-c', 'user.name=Demo', '-c', 'user.email=demo@example.com', ...args], { cwd, encoding: 'utf8' });
 
 /** Runs the command as a person would, and gives its exit code. */
 function command(...args) {
@@ -45,7 +46,19 @@ try {
   git(project, 'push', '-q', 'origin', 'main');
   process.stdout.write(git(project, 'log', '--oneline', '--decorate'));
 
-  const run = ['run', '--repo', project, '--task', 'Ten items must get the discount.', '--check', 'node --test', '--agent-cmd', './agent.sh', '--push', 'origin'];
+  const run = [
+    'run',
+    '--repo',
+    project,
+    '--task',
+    'Ten items must get the discount.',
+    '--check',
+    'node --test',
+    '--agent-cmd',
+    './agent.sh',
+    '--push',
+    'origin',
+  ];
   say(`firecrew ${run.map((word) => (/[^\w./-]/.test(word) ? JSON.stringify(word) : word)).join(' ')}`);
   exitCode = await command(...run);
 

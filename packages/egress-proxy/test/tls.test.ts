@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
@@ -129,48 +128,5 @@ describe('the default resolver and dialler', () => {
     server.close();
     await once(server, 'close');
     await expect(defaultDial({ host: 'x', address: '127.0.0.1', family: 4, port: serverPort, signal })).rejects.toThrow();
-  });
-});
-
-function curl(args: readonly string[]): Promise<{ code: number | string; stdout: string; stderr: string }> {
-  return new Promise((resolve) => {
-    execFile('curl', ['-sS', '--max-time', '20', ...args], { env: { PATH: process.env.PATH ?? '' } }, (error, stdout, stderr) =>
-      resolve({ code: error?.code ?? 0, stdout, stderr }),
-    );
-  });
-}
-
-const hasCurl = (await curl(['--version'])).code === 0;
-
-describe.runIf(hasCurl)('curl through the proxy (needs curl)', () => {
-  const ca = ['--cacert', certFile.pathname];
-
-  it.each([
-    ['cl-01', [], 'https://api.example.test/', 0, 'hello', ''],
-    ['cl-02', ['-o', '/dev/null', '-w', '%{http_connect}'], 'https://evil.test/', 56, '403', ''],
-    ['cl-03', [], 'https://93.184.216.34/', 56, '', '403'],
-    ['cl-04', ['--resolve', 'api.example.test:443:10.0.0.1'], 'https://api.example.test/', 0, 'hello', ''],
-    ['cl-05', ['--connect-to', 'api.example.test:443:evil.test:443'], 'https://api.example.test/', 56, '', '403'],
-    ['cl-06', [], 'http://api.example.test/', 0, 'plain_http', ''],
-  ])('%s ends as published', async (_id, args, url, code, stdout, stderr) => {
-    const harness = await startTls();
-    try {
-      const result = await curl(['-x', `http://127.0.0.1:${harness.port}`, ...ca, ...args, url]);
-      expect(result).toMatchObject({ code, stdout: expect.stringContaining(stdout), stderr: expect.stringContaining(stderr) });
-      expect(harness.dialled.length).toBe(code === 0 && stdout === 'hello' ? 1 : 0);
-    } finally {
-      await harness.stop();
-    }
-  });
-
-  it('cl-08 fails at once when it speaks SOCKS', async () => {
-    const harness = await startTls();
-    try {
-      const result = await curl(['-x', `socks5h://127.0.0.1:${harness.port}`, 'https://api.example.test/']);
-      expect(result.code).toBe(97);
-      expect(harness.lines).toMatchObject([{ event: 'refused', verdict: 'malformed', reason: 'not_http' }]);
-    } finally {
-      await harness.stop();
-    }
   });
 });

@@ -148,6 +148,7 @@ export class ServerLink {
 
   async #hello(challenge: Extract<ServerMessage, { t: 'challenge' }>): Promise<void> {
     const agreed = negotiateGeneration('nodeLink', challenge.generation, challenge.minGeneration);
+    // any code: that of the negotiation, `generation_too_old` or `generation_too_new`
     if (!agreed.ok) throw new CodedError(agreed.code, agreed.message);
     const { nodeId, keyFile, version, turns } = this.#options;
     const bootId = readBootId();

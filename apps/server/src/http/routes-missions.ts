@@ -40,6 +40,7 @@ export function missionRoutes(root: FastifyInstance, context: ServerContext): vo
     const base = await makeBase(context, id, caller.workspaceId, request.body);
     await context.store.create({ id, workspaceId: caller.workspaceId, spec: request.body, base });
     const launched = await context.store.apply(id, { type: 'launch' });
+    // any code: a refusal of the mission's machine, listed as `RefusalCode`
     if (!launched.ok) throw new CodedError(launched.code, `mission ${id} could not be launched: ${launched.code}`, { id });
     return await reply.code(201).send(await missionView(context, id));
   });
@@ -68,6 +69,7 @@ export function missionRoutes(root: FastifyInstance, context: ServerContext): vo
     const { id } = request.params;
     await ownMission(context, await findCaller(context.db, request), id);
     const result = await context.store.apply(id, { type: 'cancel' });
+    // any code: a refusal of the mission's machine, listed as `RefusalCode`
     if (!result.ok) throw new CodedError(result.code, `mission ${id} has ended already`, { id });
     return await missionView(context, id);
   });
@@ -81,6 +83,7 @@ export function missionRoutes(root: FastifyInstance, context: ServerContext): vo
       const { phaseId } = request.body;
       const result = await context.store.apply(id, { type: 'retry', ...(phaseId === undefined ? {} : { phaseId }) });
       if (!result.ok)
+        // any code: a refusal of the mission's machine, listed as `RefusalCode`
         throw new CodedError(result.code, `mission ${id} cannot be retried: ${result.code.replaceAll('_', ' ')}`, {
           id,
           action: 'Only a failed phase of a running or failed mission can be retried.',

@@ -96,6 +96,7 @@ class NodeConnection {
   async #onHello(message: NodeMessage): Promise<void> {
     if (message.t !== 'hello') throw new CodedError('hello_expected', `the first message of a node must be hello, not ${message.t}`);
     const agreed = negotiateGeneration('nodeLink', message.generation, message.minGeneration);
+    // any code: that of the negotiation, `generation_too_old` or `generation_too_new`
     if (!agreed.ok) throw new CodedError(agreed.code, agreed.message);
     const rows = await this.#context.db
       .select()

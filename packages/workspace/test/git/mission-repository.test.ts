@@ -1,3 +1,4 @@
+// size: the cases of one port against one kind of fixture, each short
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { MAX_PATCH_BYTES } from '@firecrew/artifact-capture';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
