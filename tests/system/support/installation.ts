@@ -8,7 +8,7 @@ import { type CreateMissionInput, type MissionEventBody, type MissionView, serve
 import { FirecrewClient } from '@firecrew/sdk';
 import { type RunningPostgres, startPostgres } from '@firecrew/store';
 import { ManagedProcess } from './managed-process.ts';
-import { linesNaming, processesOf, processesOfAttempt, type SeenProcess } from './processes.ts';
+import { linesNaming, processesOf, processesOfAttempt, type SeenProcess, sendSignal } from './processes.ts';
 import { uploadRepository } from './repository.ts';
 import { until } from './until.ts';
 import { WITNESS_PROGRAM, Witness } from './witness.ts';
@@ -192,19 +192,20 @@ export class Installation {
     const left = new Set<string>();
     await until('attempts that are all gone', async () => (await this.leftovers()).length === 0, 15_000).catch(() => undefined);
     for (const item of await this.leftovers()) left.add(item);
+    const nodeLog = this.node.logTail();
     await this.node.end('SIGTERM');
     await this.server.end('SIGTERM');
     await this.#database.stop();
     await this.witness.stop();
-    for (const found of processesOf(this.home)) {
+    for (const found of [...processesOf(this.home), ...[...this.#turns].flatMap((marker) => processesOfAttempt(marker))]) {
       left.add(describe(found));
-      process.kill(found.pid, 'SIGKILL');
+      sendSignal(found.pid, 'SIGKILL');
     }
     for (const file of ['/proc/net/unix', '/proc/self/mountinfo'] as const)
       for (const line of linesNaming(file, this.home)) left.add(`${file}: ${line}`);
     await rm(this.home, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     if (await exists(this.home)) left.add(this.home);
-    if (left.size > 0) throw new Error(`the installation left behind:\n${[...left].join('\n')}\n--- node agent\n${this.node.logTail()}`);
+    if (left.size > 0) throw new Error(`the installation left behind:\n${[...left].join('\n')}\n--- node agent\n${nodeLog}`);
   }
 
   async #configure(options: InstallationOptions, token: string): Promise<void> {
