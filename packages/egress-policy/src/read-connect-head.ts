@@ -44,8 +44,8 @@ const TAB = 0x09;
 const DEL = 0x7f;
 const NEED_MORE: ConnectHeadResult = { state: 'need-more' };
 
-// size: the steps share the state of one connection, and each of them is small
 /** A reader for one connection. */
+// size: the steps share the state of one connection, and each of them is small
 export function createConnectHeadReader(limits: ConnectHeadLimits = CONNECT_HEAD_LIMITS): ConnectHeadReader {
   const line = new Uint8Array(limits.lineBytes);
   const headers: HeaderState = { count: 0, hosts: 0 };
