@@ -48,7 +48,9 @@ try {
   process.exit(1);
 }
 
+/** The bundle carries its version; in a checkout it is the package's. */
 function readVersion(): string {
+  if (process.env.FIRECREW_BUILD_VERSION !== undefined) return process.env.FIRECREW_BUILD_VERSION;
   const text: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
   return typeof text === 'object' && text !== null && 'version' in text && typeof text.version === 'string' ? text.version : '0.0.0';
 }

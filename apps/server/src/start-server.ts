@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -138,9 +139,12 @@ function clientConfig(config: ServerConfig): pg.ClientConfig {
   return { ...config.database, application_name: 'firecrew-feed', keepAlive: true };
 }
 
-/** The migrations travel beside the bundle, or lie in the store's package in a checkout. */
+/** The migrations travel beside the bundle; in a checkout they lie in the store's package. */
 function migrationsFolder(): string {
-  return process.env.FIRECREW_MIGRATIONS ?? fileURLToPath(new URL('../../../packages/store/migrations', import.meta.url));
+  const places = ['./migrations', '../../../packages/store/migrations'].map((path) => fileURLToPath(new URL(path, import.meta.url)));
+  const found = places.find((folder) => existsSync(folder));
+  if (found === undefined) throw new CodedError('migrations_unreadable', `no migrations at ${places.join(' or ')}`);
+  return found;
 }
 
 /** Written as a whole, so that a reader never sees half of it. */
