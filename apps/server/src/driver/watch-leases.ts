@@ -1,6 +1,7 @@
 import { tables } from '@firecrew/store';
 import { eq, sql } from 'drizzle-orm';
 import type { ServerContext } from '../context.ts';
+import { lastStoredTree } from './last-stored-tree.ts';
 
 /**
  * Ends attempts whose lease nobody renewed. Every open lease gets a full term from when this server first saw its present
@@ -52,7 +53,7 @@ export class LeaseWatch {
       epoch: row.epoch,
       outcome: { kind: 'lost', reason: 'node_lost' },
       detail: `no renewal of the lease for ${Math.round(config.lease.ttlMs / 1000)} s`,
-      tree: null,
+      tree: await lastStoredTree(this.#context, row.missionId, row),
       verified: false,
     });
   }
