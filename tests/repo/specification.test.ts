@@ -26,7 +26,7 @@ function linksOf(document: string, text: string): readonly Link[] {
   return [...prose.matchAll(/(?<!!)\[((?:[^[\]]|\[[^[\]]*\])+)\]\(([^()\s]+)\)/g)].flatMap(([, label = '', target = '']) => {
     if (/^[a-z]+:/.test(target)) return [];
     const [path = '', anchor = ''] = target.split('#');
-    return [{ text: label, path: path === '' ? '' : relative(ROOT, join(ROOT, dirname(document), path)), anchor }];
+    return [{ text: label.replace(/\s+/g, ' '), path: path === '' ? '' : relative(ROOT, join(ROOT, dirname(document), path)), anchor }];
   });
 }
 
@@ -50,6 +50,23 @@ function brokenLinks(document: string, text: string): readonly string[] {
     const isTest = /\.test\.ts$|\/src\/testing\/[^/]+\.ts$/.test(file) && label.replaceAll('`', '') !== file;
     if (isTest && !readFileSync(join(ROOT, file), 'utf8').includes(label)) return [`${document}: ${file} has no test "${label}"`];
     return [];
+  });
+}
+
+const SOURCE_NAMES = ['apps', 'packages'].flatMap((place) =>
+  readdirSync(join(ROOT, place)).flatMap((name) => {
+    const folder = join(ROOT, place, name, 'src');
+    return existsSync(folder) ? readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => `/${path}`) : [];
+  }),
+);
+
+/** Paths of this repository and names of sources that a document writes as code, and that are not there. */
+function missingPaths(text: string): readonly string[] {
+  const quoted = [...text.matchAll(/`([^`\s]+)`/g)].map(([, quote = '']) => quote);
+  return quoted.filter((path) => {
+    if (/^(apps|packages|tests|tools|docs|bin)\/[\w./-]+$/.test(path))
+      return !/\/(dist|bundle)\//.test(path) && !existsSync(join(ROOT, path));
+    return /^[a-z-]+(\/[a-z-]+)*\.ts$/.test(path) && !SOURCE_NAMES.some((name) => name.endsWith(`/${path}`));
   });
 }
 
@@ -81,6 +98,19 @@ describe('links of the documents', () => {
       4,
     );
     expect(brokenLinks(here, `[a](README.md) [all lead to](${test}) [c](#here-too)\n\n# Here, too\n`)).toEqual([]);
+  });
+});
+
+describe('paths in the documents', () => {
+  it.each(DOCUMENTS)('%s: name what is there', (document) => {
+    expect(missingPaths(readFileSync(join(ROOT, document), 'utf8'))).toEqual([]);
+  });
+
+  it('are found missing', () => {
+    expect(missingPaths('`apps/none/src/x.ts` and `no-such-file.ts`, not `decide-round.ts` or `packages/base`')).toEqual([
+      'apps/none/src/x.ts',
+      'no-such-file.ts',
+    ]);
   });
 });
 
