@@ -239,10 +239,10 @@ export class Installation {
   }
 }
 
-/** Defines `say`, `wait_for` and `stream` for an agent's script. */
+/** Defines `say`, `wait_for`, `is_open` and `stream` for an agent's script. */
 function withWitness({ port }: Witness, script: string): string {
   const call = (verb: string) => `node "$FIRECREW_AGENT_DIR/witness.mjs" ${port} ${verb} "$1"`;
-  return `say() { ${call('say')}; }; wait_for() { ${call('wait')}; }; stream() { ${call('stream')}; }\n${script}`;
+  return `say() { ${call('say')}; }; wait_for() { ${call('wait')}; }; is_open() { ${call('ask')}; }; stream() { ${call('stream')}; }\n${script}`;
 }
 
 async function startDatabase(home: string): Promise<RunningPostgres> {

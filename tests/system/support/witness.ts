@@ -103,7 +103,7 @@ const retry = async (work) => {
   }
 };
 if (verb === 'say') await retry(async () => { const socket = await dial(); await new Promise((go) => socket.end(marker + ' ' + what + '\\n', go)); });
-if (verb === 'wait') for (;;) {
+if (verb === 'wait' || verb === 'ask') for (;;) {
   const answer = await retry(async () => {
     const socket = await dial();
     return await new Promise((resolve, reject) => {
@@ -113,6 +113,7 @@ if (verb === 'wait') for (;;) {
     });
   });
   if (answer.startsWith('open')) break;
+  if (verb === 'ask') process.exit(1);
   await new Promise((go) => setTimeout(go, 100));
 }
 if (verb === 'stream') {
