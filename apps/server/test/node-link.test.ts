@@ -105,6 +105,28 @@ describe('the node link', () => {
     peer.ws.terminate();
   });
 
+  it('tells a node that comes back of a cancellation meanwhile, without a wake-up', { timeout: 10_000 }, async () => {
+    const isolation = { driver: 'process', isolation: 'none', backends: ['command'], detail: '' };
+    const peer = new Peer();
+    await peer.hello(server.nodeKey);
+    await peer.next('welcome');
+    peer.send({ t: 'capabilities', capabilities: { drivers: [isolation], kvm: false, cpus: 1, platform: 'test', agentVersion: '1' } });
+    peer.send({ t: 'health', health: { memoryTotalMib: 8192, memoryUsedMib: 0, diskFreeMib: 100_000, cpuPercent: null, load1: null } });
+    const json = { title: 'T', repository: { kind: 'none' }, phases: [{ kind: 'research', task: 'look' }], agent: { command: 'true' } };
+    const created = await server.call('POST', '/v1/missions', { json });
+    const { turnId, attempt, epoch } = (await peer.next('turn.start')).spec;
+    peer.send({ t: 'turn.accepted', turnId, attempt, epoch });
+    const closed = once(peer.ws, 'close');
+    peer.ws.terminate();
+    await closed;
+    const { id } = created.body as { id: string };
+    await server.call('POST', `/v1/missions/${id}/cancel`, { json: {} });
+    const back = new Peer();
+    await back.hello(server.nodeKey, { turns: [{ turnId, attempt, epoch, state: 'running', acked: 0 }] });
+    expect(await back.next('turn.cancel')).toMatchObject({ turnId, attempt, epoch, reason: 'cancelled' });
+    back.ws.terminate();
+  });
+
   it('is not for browsers, and is nowhere else', async () => {
     const peer = new Peer({ origin: server.url });
     const [, reply] = (await once(peer.ws, 'unexpected-response')) as [unknown, { statusCode: number }];

@@ -2,6 +2,7 @@ import type { AttemptResult, NodeMessage } from '@firecrew/protocol';
 import { type AttemptKey, tables } from '@firecrew/store';
 import { and, eq, sql } from 'drizzle-orm';
 import type { ServerContext } from '../context.ts';
+import { driveMission } from '../driver/drive-mission.ts';
 import { workspaceIdOf } from '../driver/mission-facts.ts';
 import { recordAttemptEnd } from '../driver/record-attempt-end.ts';
 import type { ConnectedNode } from './node-registry.ts';
@@ -31,7 +32,7 @@ export async function welcomeNode(context: ServerContext, node: ConnectedNode, h
     keep,
     drop,
   });
-  await wakeMissionsOf(context, node);
+  await driveMissionsOf(context, node);
 }
 
 /** Carries out one message of a node that has said hello. */
@@ -216,13 +217,22 @@ async function missionOf(context: ServerContext, node: ConnectedNode, key: Attem
   return row?.missionId;
 }
 
-async function wakeMissionsOf(context: ServerContext, node: ConnectedNode): Promise<void> {
+/**
+ * Does at once what waited for this node, such as a cancellation. Not by a wake-up: one that a killed server was at holds back the
+ * others of its mission until it has expired, and another server has no link to this node.
+ */
+async function driveMissionsOf(context: ServerContext, node: ConnectedNode): Promise<void> {
   const rows = await context.db
     .selectDistinct({ missionId: tables.turns.missionId })
     .from(tables.attempts)
     .innerJoin(tables.turns, eq(tables.turns.id, tables.attempts.turnId))
     .where(and(eq(tables.attempts.nodeId, node.id), sql`${tables.attempts.state} <> 'ended'`));
-  for (const row of rows) await context.wake(row.missionId);
+  for (const { missionId } of rows) {
+    await driveMission(context, missionId).catch(async (error: unknown) => {
+      context.log.warn({ err: error, mission: missionId, node: node.id }, 'a mission could not be driven and is woken up later');
+      await context.wake(missionId);
+    });
+  }
 }
 
 async function wakeWaiting(context: ServerContext): Promise<void> {
