@@ -1,4 +1,4 @@
-import { findKind, TOPOLOGY_KINDS, type TopologyKind } from './catalogue.ts';
+import { findKind, type KindEntry, TOPOLOGY_KINDS, type TopologyKind } from './catalogue.ts';
 import { type Refusal, refuse, TopologyError, type TopologyReason } from './reasons.ts';
 import { type Topology, type TopologyNode, validateTopology } from './validate-topology.ts';
 
@@ -10,21 +10,24 @@ export interface Member {
   readonly seat?: string | undefined;
 }
 
-/** The graph of a kind for members (or bare roles) in order, with the platform's node ids `n0`, `n1`, ... */
+/**
+ * The graph of a kind for members (or bare roles) in order, with the platform's node ids `n0`, `n1`, ... `rounds` is the kind's default
+ * where it is absent.
+ */
 export function buildTopology(
   kind: TopologyKind | string,
   members: readonly (Member | string)[],
+  options: { readonly rounds?: number | undefined } = {},
 ): { readonly verdict: 'built'; readonly topology: Topology } | Refusal<TopologyReason> {
   const entry = findKind(kind);
   if (entry === undefined)
     return refuse('unknown_kind', `there is no topology ${JSON.stringify(kind.slice(0, 64))}; known: ${TOPOLOGY_KINDS.join(', ')}`);
-  const count = members.length;
-  if (count < entry.minMembers || count > entry.maxMembers) {
-    const wanted = entry.minMembers === entry.maxMembers ? `${entry.minMembers}` : `${entry.minMembers} to ${entry.maxMembers}`;
-    return refuse('member_count', `the topology ${entry.kind} takes ${wanted} members, not ${count}`);
-  }
-  const nodes = members.map((member, at) => nodeOf(typeof member === 'string' ? { role: member } : member, at));
-  const edges = entry.edges(count).map(([from, to]) => ({ from: `n${from}`, to: `n${to}` }));
+  const { rounds = entry.defaultRounds } = options;
+  const refusal = refuseCounts(entry, members.length, rounds);
+  if (refusal !== undefined) return refusal;
+  const shape = entry.shape(members.length, rounds);
+  const nodes = members.map((member, at) => nodeOf(typeof member === 'string' ? { role: member } : member, at, shape.turns[at] ?? 1));
+  const edges = shape.edges.map(({ from, to, when }) => ({ from: `n${from}`, to: `n${to}`, ...(when === undefined ? {} : { when }) }));
   const checked = validateTopology({ kind: entry.kind, nodes, edges });
   return checked.verdict === 'valid' ? { verdict: 'built', topology: checked.topology } : checked;
 }
@@ -36,10 +39,22 @@ export function soloTopology(member: Member | string = 'engineer'): Topology {
   return built.topology;
 }
 
-function nodeOf(member: Member, at: number): TopologyNode {
+function refuseCounts(entry: KindEntry, members: number, rounds: number): Refusal<TopologyReason> | undefined {
+  if (members < entry.minMembers || members > entry.maxMembers)
+    return refuse('member_count', `the topology ${entry.kind} takes ${span(entry.minMembers, entry.maxMembers)} members, not ${members}`);
+  if (!Number.isInteger(rounds) || rounds < entry.minRounds || rounds > entry.maxRounds)
+    return refuse('round_count', `the topology ${entry.kind} takes ${span(entry.minRounds, entry.maxRounds)} rounds, not ${rounds}`);
+  return undefined;
+}
+
+function span(from: number, to: number): string {
+  return from === to ? `${from}` : `${from} to ${to}`;
+}
+
+function nodeOf(member: Member, at: number, turns: number): TopologyNode {
   const named = (['backend', 'model', 'seat'] as const).flatMap((key) => {
     const value = member[key]?.trim() ?? '';
     return value === '' ? [] : [[key, value] as const];
   });
-  return { id: `n${at}`, role: member.role.trim(), ...Object.fromEntries(named) };
+  return { id: `n${at}`, role: member.role.trim(), ...Object.fromEntries(named), ...(turns === 1 ? {} : { turns }) };
 }

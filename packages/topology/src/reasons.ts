@@ -1,9 +1,10 @@
-/** Why a graph, roster or checkpoint is refused; closed. */
+/** Why a graph or checkpoint is refused; closed. */
 export const TOPOLOGY_REASONS = [
   'not_an_object',
   'unknown_key',
   'unknown_kind',
   'member_count',
+  'round_count',
   'no_nodes',
   'too_many_nodes',
   'bad_node_id',
@@ -13,7 +14,9 @@ export const TOPOLOGY_REASONS = [
   'dangling_edge',
   'self_edge',
   'duplicate_edge',
+  'inert_edge',
   'cycle',
+  'unreachable_node',
   'unknown_version',
   'steps_out_of_order',
 ] as const;
@@ -22,6 +25,7 @@ export type TopologyReason = (typeof TOPOLOGY_REASONS)[number];
 
 /** Why a roster is refused; closed, in the order they are looked for. */
 export const ROSTER_REASONS = [
+  'roster_malformed',
   'roster_empty',
   'roster_too_many_members',
   'roster_unknown_topology',
@@ -44,7 +48,7 @@ export function refuse<Reason>(reason: Reason, message: string): Refusal<Reason>
 }
 
 /** Code of {@link TopologyError}. */
-export type TopologyErrorCode = 'topology_invalid';
+export type TopologyErrorCode = 'topology_invalid' | 'parallel_invalid';
 
 /** A broken contract of the caller; expected outcomes are return values. */
 export class TopologyError extends Error {

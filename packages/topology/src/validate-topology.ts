@@ -1,8 +1,9 @@
-import { findKind, TOPOLOGY_KINDS, type TopologyKind } from './catalogue.ts';
-import { MAX_MEMBERS, MAX_NAME_LENGTH, MAX_ROLE_LENGTH } from './limits.ts';
+import { EDGE_TIMES, type EdgeTime, findKind, TOPOLOGY_KINDS, type TopologyKind } from './catalogue.ts';
+import { MAX_MEMBERS, MAX_NAME_LENGTH, MAX_ROLE_LENGTH, MAX_ROUNDS } from './limits.ts';
 import { type Refusal, refuse, type TopologyReason } from './reasons.ts';
+import { unrollGraph } from './unroll-graph.ts';
 
-/** One turn of the graph. Absent names are inherited from the mission. */
+/** One member of the graph. Absent names are inherited from the mission. */
 export interface TopologyNode {
   /** `n0`, `n1`, ... */
   readonly id: string;
@@ -10,15 +11,19 @@ export interface TopologyNode {
   readonly backend?: string;
   readonly model?: string;
   readonly seat?: string;
+  /** Turns it takes, one per round; absent = 1. */
+  readonly turns?: number;
 }
 
 /** `to` runs after `from` and reads its closing report. */
 export interface TopologyEdge {
   readonly from: string;
   readonly to: string;
+  /** Absent = in the same round. */
+  readonly when?: EdgeTime;
 }
 
-/** A graph of turns without cycles; plain JSON. */
+/** A graph of turns; its rounds written out have no cycle. Plain JSON. */
 export interface Topology {
   readonly kind: TopologyKind;
   readonly nodes: readonly TopologyNode[];
@@ -32,30 +37,38 @@ type Checked<T> = T | Refusal<TopologyReason>;
 export function validateTopology(document: unknown): { readonly verdict: 'valid'; readonly topology: Topology } | Refusal<TopologyReason> {
   const fields = fieldsOf(document, ['kind', 'nodes', 'edges'], 'the topology');
   if (isRefusal(fields)) return fields;
-  const kind = typeof fields.kind === 'string' ? findKind(fields.kind)?.kind : undefined;
-  if (kind === undefined) return refuse('unknown_kind', `the topology has no known kind; known: ${TOPOLOGY_KINDS.join(', ')}`);
+  const entry = typeof fields.kind === 'string' ? findKind(fields.kind) : undefined;
+  if (entry === undefined) return refuse('unknown_kind', `the topology has no known kind; known: ${TOPOLOGY_KINDS.join(', ')}`);
   const nodes = parseNodes(fields.nodes);
   if (isRefusal(nodes)) return nodes;
+  if (nodes.length < entry.minMembers || nodes.length > entry.maxMembers)
+    return refuse(
+      'member_count',
+      `a topology ${entry.kind} of ${nodes.length} nodes is outside ${entry.minMembers} to ${entry.maxMembers}`,
+    );
   const edges = parseEdges(fields.edges, nodes);
   if (isRefusal(edges)) return edges;
-  const topology: Topology = { kind, nodes, edges };
-  if (orderNodes(topology) === undefined) return refuse('cycle', 'the topology has a cycle');
-  return { verdict: 'valid', topology };
+  const topology: Topology = { kind: entry.kind, nodes, edges };
+  return refuseGraph(topology) ?? { verdict: 'valid', topology };
 }
 
-/** Nodes in the order they run, ties by their place in the list; undefined for a graph with a cycle. */
-export function orderNodes(topology: Topology): readonly TopologyNode[] | undefined {
-  const waiting = [...topology.nodes];
-  const done = new Set<string>();
-  const order: TopologyNode[] = [];
-  while (waiting.length > 0) {
-    const at = waiting.findIndex((node) => topology.edges.every((edge) => edge.to !== node.id || done.has(edge.from)));
-    const [node] = at < 0 ? [] : waiting.splice(at, 1);
-    if (node === undefined) return undefined;
-    done.add(node.id);
-    order.push(node);
+function refuseGraph(topology: Topology): Refusal<TopologyReason> | undefined {
+  if (unrollGraph(topology) === undefined) return refuse('cycle', 'the topology has a cycle');
+  const island = unreachableNode(topology);
+  if (island !== undefined) return refuse('unreachable_node', `no edges lead from the first node to ${island}, in either direction`);
+  return undefined;
+}
+
+/** A node that is connected with the first one by no edges at all; without cycles every other node is reached. */
+function unreachableNode({ nodes, edges }: Topology): string | undefined {
+  const reached = new Set(nodes.slice(0, 1).map((node) => node.id));
+  for (const id of reached) {
+    for (const edge of edges) {
+      if (edge.from === id) reached.add(edge.to);
+      if (edge.to === id) reached.add(edge.from);
+    }
   }
-  return order;
+  return nodes.find((node) => !reached.has(node.id))?.id;
 }
 
 function parseNodes(value: unknown): Checked<readonly TopologyNode[]> {
@@ -73,14 +86,16 @@ function parseNodes(value: unknown): Checked<readonly TopologyNode[]> {
 }
 
 function parseNode(value: unknown, at: number): Checked<TopologyNode> {
-  const fields = fieldsOf(value, ['id', 'role', 'backend', 'model', 'seat'], `node ${at}`);
+  const fields = fieldsOf(value, ['id', 'role', 'backend', 'model', 'seat', 'turns'], `node ${at}`);
   if (isRefusal(fields)) return fields;
-  const { id, role } = fields;
+  const { id, role, turns } = fields;
   if (typeof id !== 'string' || !/^n(?:0|[1-9][0-9]{0,3})$/.test(id))
     return refuse('bad_node_id', `node ${at} has no id of the form n0, n1, ...`);
   if (typeof role !== 'string' || role.trim() === '') return refuse('blank_role', `node ${id} has no role`);
   if (role.length > MAX_ROLE_LENGTH || hasControl(role))
     return refuse('bad_field', `the role of node ${id} is longer than ${MAX_ROLE_LENGTH} characters or holds control characters`);
+  if (turns !== undefined && !isTurns(turns))
+    return refuse('round_count', `the turns of node ${id} are no whole number from 1 to ${MAX_ROUNDS + 1}`);
   const named: Array<[string, string]> = [];
   for (const key of ['backend', 'model', 'seat']) {
     const name = fields[key];
@@ -90,25 +105,34 @@ function parseNode(value: unknown, at: number): Checked<TopologyNode> {
     }
     named.push([key, name]);
   }
-  return { id, role, ...Object.fromEntries(named) };
+  return { id, role, ...Object.fromEntries(named), ...(turns === undefined ? {} : { turns }) };
+}
+
+/** A shape in which one member both opens and closes has one turn more than rounds. */
+function isTurns(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_ROUNDS + 1;
 }
 
 function parseEdges(value: unknown, nodes: readonly TopologyNode[]): Checked<readonly TopologyEdge[]> {
   if (!Array.isArray(value)) return refuse('bad_field', 'the topology has no list of edges');
-  const ids = new Set(nodes.map((node) => node.id));
+  const turns = new Map(nodes.map((node) => [node.id, node.turns ?? 1]));
   const list: readonly unknown[] = value;
   const edges: TopologyEdge[] = [];
   for (const [at, item] of list.entries()) {
-    const fields = fieldsOf(item, ['from', 'to'], `edge ${at}`);
+    const fields = fieldsOf(item, ['from', 'to', 'when'], `edge ${at}`);
     if (isRefusal(fields)) return fields;
     const { from, to } = fields;
-    if (typeof from !== 'string' || typeof to !== 'string' || !ids.has(from) || !ids.has(to)) {
+    const when = EDGE_TIMES.find((known) => known === fields.when);
+    if (typeof from !== 'string' || typeof to !== 'string' || !turns.has(from) || !turns.has(to))
       return refuse('dangling_edge', `edge ${at} does not connect two nodes of the topology`);
-    }
+    if (fields.when !== undefined && when === undefined)
+      return refuse('bad_field', `edge ${at} holds at no known time; known: ${EDGE_TIMES.join(', ')}`);
     if (from === to) return refuse('self_edge', `edge ${at} leads from ${from} to itself`);
-    if (edges.some((edge) => edge.from === from && edge.to === to))
+    if (edges.some((edge) => edge.from === from && edge.to === to && edge.when === when))
       return refuse('duplicate_edge', `the edge from ${from} to ${to} is there twice`);
-    edges.push({ from, to });
+    if (when === 'next_round' && turns.get(to) === 1)
+      return refuse('inert_edge', `the edge from ${from} to ${to} is for a next round, and ${to} takes one turn`);
+    edges.push({ from, to, ...(when === undefined ? {} : { when }) });
   }
   return edges;
 }
@@ -128,6 +152,6 @@ function isRefusal<T>(value: Checked<T>): value is Refusal<TopologyReason> {
   return isObject(value) && value.verdict === 'refused';
 }
 
-function hasControl(text: string): boolean {
+export function hasControl(text: string): boolean {
   return /[\u0000-\u001f\u007f]/.test(text);
 }

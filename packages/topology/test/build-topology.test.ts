@@ -1,8 +1,12 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   buildTopology,
   findKind,
   MAX_MEMBERS,
+  MAX_PARALLEL,
+  MAX_ROUNDS,
+  MAX_STEPS,
   planSteps,
   ROSTER_REASONS,
   renderDot,
@@ -30,7 +34,13 @@ describe('the catalogue', () => {
     ({ kind, members }) => {
       const topology = built(kind, members);
       expect(validateTopology(JSON.parse(JSON.stringify(topology)))).toEqual({ verdict: 'valid', topology });
-      expect(planSteps(topology).map((step) => step.nodeId)).toEqual(roles(members).map((_, at) => `n${at}`));
+      const turns = topology.nodes.flatMap((node) => Array.from({ length: node.turns ?? 1 }, (_, at) => `${node.id} ${at + 1}`));
+      expect(
+        planSteps(topology)
+          .map((step) => `${step.nodeId} ${step.round}`)
+          .sort(),
+      ).toEqual(turns.sort());
+      expect(turns.length).toBeLessThanOrEqual(MAX_STEPS);
     },
   );
 
@@ -45,13 +55,38 @@ describe('the catalogue', () => {
     expect(buildTopology('swarm', roles(2))).toMatchObject({ reason: 'unknown_kind', message: expect.stringContaining('solo, pipeline') });
   });
 
-  it('has the shapes that each kind promises', () => {
-    const edges = (kind: TopologyKind, count: number) => built(kind, count).edges.map((edge) => `${edge.from}${edge.to}`);
-    expect(edges('pipeline', 3)).toEqual(['n0n1', 'n1n2']);
-    expect(edges('review', 3)).toEqual(['n0n1', 'n0n2']);
-    expect(edges('fan_out', 4)).toEqual(['n0n1', 'n1n3', 'n0n2', 'n2n3']);
-    expect(edges('panel', 3)).toEqual(['n0n2', 'n1n2']);
-    expect(edges('relay', 3)).toEqual(['n0n1', 'n0n2', 'n1n2']);
+  it.each(topologyKinds())('$kind refuses a round too few and one too many', ({ kind, minMembers, minRounds, maxRounds }) => {
+    for (const rounds of [minRounds - 1, maxRounds + 1, 1.5])
+      expect(buildTopology(kind, roles(minMembers), { rounds })).toMatchObject({ verdict: 'refused', reason: 'round_count' });
+    expect(buildTopology(kind, roles(minMembers), { rounds: maxRounds })).toMatchObject({ verdict: 'built' });
+  });
+
+  it('has no shape of more turns than a run may have', () => {
+    for (const { kind, maxMembers, maxRounds } of topologyKinds())
+      expect(buildTopology(kind, roles(maxMembers), { rounds: maxRounds })).toMatchObject({ verdict: 'built' });
+  });
+
+  it.each<[TopologyKind, number, number | undefined, string]>([
+    ['solo', 1, undefined, 'n0:'],
+    ['pipeline', 3, undefined, 'n0: n1:0 n2:1'],
+    ['hub_spoke', 3, undefined, 'n0: n1:0 n2:0 n0:0,1,2'],
+    ['hub_spoke', 3, 2, 'n0: n1:0 n2:0 n0:0,1,2 n1:1,3 n2:2,3 n0:3,4,5'],
+    ['fan_out_fan_in', 4, undefined, 'n0: n1:0 n2:0 n3:1,2'],
+    ['review_loop', 2, undefined, 'n0: n1:0 n0:0,1'],
+    ['review_loop', 3, 2, 'n0: n1:0 n2:0 n0:0,1,2 n1:1,3 n2:2,3 n0:3,4,5'],
+    ['debate', 3, undefined, 'n0: n1: n0:0,1 n1:0,1 n2:2,3'],
+    ['debate', 3, 1, 'n0: n1: n2:0,1'],
+    ['tree', 3, undefined, 'n0: n1:0 n2:0 n0:0,1,2'],
+    ['tree', 6, undefined, 'n0: n1:0 n2:0 n3:1 n4:1 n5:2 n0:0,3,4,5'],
+    ['mesh', 2, undefined, 'n0: n1: n0:0,1 n1:0,1'],
+  ])('%s of %d members in %s rounds has the turns that its shape promises', (kind, count, rounds, wanted) => {
+    const result = buildTopology(kind, roles(count), { rounds });
+    if (result.verdict === 'refused') throw new Error(result.message);
+    expect(
+      planSteps(result.topology)
+        .map((step) => `${step.nodeId}:${step.reads.join()}`)
+        .join(' '),
+    ).toBe(wanted);
   });
 
   it('gives a single turn by default', () => {
@@ -80,7 +115,7 @@ describe('the catalogue', () => {
 
 describe('a stored graph', () => {
   const node = (id: string, over: object = {}) => ({ id, role: 'r', ...over });
-  const graph = (over: object) => ({ kind: 'relay', nodes: [node('n0'), node('n1')], edges: [], ...over });
+  const graph = (over: object) => ({ kind: 'pipeline', nodes: [node('n0'), node('n1')], edges: [], ...over });
 
   it.each<[string, unknown]>([
     ['not_an_object', null],
@@ -120,8 +155,68 @@ describe('a stored graph', () => {
         ],
       }),
     ],
+    ['member_count', graph({ kind: 'solo' })],
+    ['member_count', graph({ kind: 'debate' })],
+    ['round_count', graph({ nodes: [node('n0', { turns: 0 }), node('n1')] })],
+    ['round_count', graph({ nodes: [node('n0', { turns: MAX_ROUNDS + 2 }), node('n1')] })],
+    ['round_count', graph({ nodes: [node('n0', { turns: '2' }), node('n1')] })],
+    ['bad_field', graph({ edges: [{ from: 'n0', to: 'n1', when: 'sometimes' }] })],
+    ['inert_edge', graph({ edges: [{ from: 'n0', to: 'n1', when: 'next_round' }] })],
+    ['unreachable_node', graph({})],
+    [
+      'unreachable_node',
+      graph({
+        nodes: ['n0', 'n1', 'n2', 'n3'].map((id) => node(id)),
+        edges: [
+          { from: 'n0', to: 'n1' },
+          { from: 'n2', to: 'n3' },
+        ],
+      }),
+    ],
+    [
+      'cycle',
+      graph({
+        nodes: [node('n0', { turns: 2 }), node('n1')],
+        edges: [
+          { from: 'n0', to: 'n1', when: 'at_end' },
+          { from: 'n1', to: 'n0' },
+        ],
+      }),
+    ],
   ])('is refused by %s: %j', (reason, document) => {
     expect(validateTopology(document)).toMatchObject({ verdict: 'refused', reason });
+  });
+
+  it('that is refused for its kind is told all kinds', () => {
+    const refusal = validateTopology(graph({ kind: 'swarm' }));
+    expect(refusal).toMatchObject({ message: expect.stringContaining(TOPOLOGY_KINDS.join(', ')) });
+  });
+
+  it('may be connected against the direction of its edges alone', () => {
+    const nodes = ['n0', 'n1', 'n2'].map((id) => node(id));
+    const edges = [
+      { from: 'n1', to: 'n0' },
+      { from: 'n1', to: 'n2' },
+    ];
+    expect(validateTopology(graph({ nodes, edges }))).toMatchObject({ verdict: 'valid' });
+  });
+
+  it('never breaks the parser, and what is accepted can be planned', () => {
+    const id = fc.constantFrom('n0', 'n1', 'n2', 'n3');
+    const graphs = fc.record({
+      kind: fc.constantFrom(...TOPOLOGY_KINDS, 'swarm', 3),
+      nodes: fc.array(fc.record({ id, role: fc.constantFrom('a', ' ', 'b'), turns: fc.integer({ min: 1, max: 4 }) }), { maxLength: 5 }),
+      edges: fc.array(fc.record({ from: id, to: id, when: fc.constantFrom('next_round', 'at_end', undefined) }), { maxLength: 6 }),
+    });
+    fc.assert(
+      fc.property(fc.oneof(fc.anything(), graphs), (document) => {
+        const checked = validateTopology(document);
+        if (checked.verdict === 'refused') return TOPOLOGY_REASONS.includes(checked.reason);
+        const steps = planSteps(checked.topology);
+        return steps.every((step, at) => step.step === at && step.reads.every((read) => read < at));
+      }),
+      { numRuns: 500 },
+    );
   });
 
   it('with a cycle has no steps', () => {
@@ -134,12 +229,8 @@ describe('a stored graph', () => {
 
 describe('a roster', () => {
   const member = (over: object = {}) => ({ role: 'coder', ...over });
-  const check = (
-    topologyKind: string,
-    members: readonly { role: string; backend?: string }[],
-    availableBackends = ['claude', 'codex'],
-    missionBackend?: string,
-  ) => validateRoster({ topologyKind, members }, { availableBackends, missionBackend });
+  const check = (topologyKind: string, members: readonly unknown[], availableBackends = ['claude', 'codex'], missionBackend?: string) =>
+    validateRoster({ topologyKind, members }, { availableBackends, missionBackend });
 
   it.each<[string, string, readonly { role: string; backend?: string }[]]>([
     ['roster_empty', 'nonsense', []],
@@ -148,8 +239,42 @@ describe('a roster', () => {
     ['roster_blank_role', 'solo', [{ role: ' ', backend: 'nope' }]],
     ['roster_unknown_backend', 'solo', [{ role: 'a', backend: 'nope' }]],
     ['roster_unbuildable', 'solo', [{ role: 'a' }, { role: 'b' }]],
+    ['roster_malformed', 'solo', ['coder' as never]],
   ])('is refused by %s, in this order', (reason, kind, members) => {
     expect(check(kind, members)).toMatchObject({ verdict: 'refused', reason });
+  });
+
+  it.each<[string, unknown]>([
+    ['no object', null],
+    ['no object', []],
+    ['no text as topologyKind', { members: [] }],
+    ['no list of members', { topologyKind: 'solo' }],
+    ['rounds of the roster are no number', { topologyKind: 'solo', members: [], rounds: 'two' }],
+    ['unknown key "kind"', { kind: 'solo', topologyKind: 'solo', members: [] }],
+    ['unknown key "image"', { topologyKind: 'solo', members: [{ role: 'a', image: 'x' }] }],
+    ['no text as role', { topologyKind: 'solo', members: [{}] }],
+    ['backend of member 0', { topologyKind: 'solo', members: [{ role: 'a', backend: 7 }] }],
+    ['rationale of member 0', { topologyKind: 'solo', members: [{ role: 'a', rationale: 'x'.repeat(2001) }] }],
+  ])('that is malformed is told: %s', (words, document) => {
+    const result = validateRoster(document, { availableBackends: [] });
+    expect(result).toMatchObject({ reason: 'roster_malformed', message: expect.stringContaining(words) });
+  });
+
+  it('is told every refusal at once, the first of the order as its reason', () => {
+    const result = check('swarm', [member({ role: ' ' }), member({ backend: 'nope' })]);
+    expect(result).toMatchObject({
+      reason: 'roster_unknown_topology',
+      refusals: [{ reason: 'roster_unknown_topology' }, { reason: 'roster_blank_role' }, { reason: 'roster_unknown_backend' }],
+    });
+  });
+
+  it('may name its rounds, within those of the kind', () => {
+    const members = [{ role: 'a' }, { role: 'b', backend: null }];
+    const known = { availableBackends: [] };
+    expect(validateRoster({ topologyKind: 'review_loop', members, rounds: 2 }, known)).toMatchObject({
+      topology: { nodes: [{ turns: 3 }, { turns: 2 }] },
+    });
+    expect(validateRoster({ topologyKind: 'review_loop', members, rounds: 4 }, known)).toMatchObject({ reason: 'roster_unbuildable' });
   });
 
   it('names what is available, or none', () => {
@@ -200,11 +325,21 @@ describe('drawings', () => {
   });
 });
 
+describe('drawings of rounds', () => {
+  it('mark how many turns a member takes and which edges lead into the next round', () => {
+    const dot = renderDot(built('review_loop', 2));
+    expect(dot).toContain('n0 [label="role 0 (2 turns)"]');
+    expect(dot).toContain('n0 -> n1;');
+    expect(dot).toContain('n1 -> n0 [label="next round", style=dashed, constraint=false];');
+    expect(renderMermaid(built('debate', 3))).toMatch(/n1 -\. next round \.-> n0\n[\s\S]*n0 -- at the end --> n2\n/);
+  });
+});
+
 describe('what others can see', () => {
   it('is fixed: kinds, reasons and limits', () => {
-    expect(TOPOLOGY_KINDS).toEqual(['solo', 'pipeline', 'review', 'fan_out', 'panel', 'relay']);
-    expect(MAX_MEMBERS).toBe(6);
-    expect(ROSTER_REASONS).toHaveLength(6);
-    expect(TOPOLOGY_REASONS).toHaveLength(16);
+    expect(TOPOLOGY_KINDS).toEqual(['solo', 'pipeline', 'hub_spoke', 'fan_out_fan_in', 'review_loop', 'debate', 'tree', 'mesh']);
+    expect([MAX_MEMBERS, MAX_ROUNDS, MAX_STEPS, MAX_PARALLEL]).toEqual([6, 3, 24, 6]);
+    expect(ROSTER_REASONS).toHaveLength(7);
+    expect(TOPOLOGY_REASONS).toHaveLength(19);
   });
 });
