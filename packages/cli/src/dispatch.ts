@@ -4,32 +4,60 @@ import { UsageError } from './exit-codes.ts';
 
 type Run = (context: CommandContext, invocation: Invocation) => Promise<number>;
 
-const flag = (invocation: Invocation, name: string): boolean => invocation.options[name] === true;
-const text = (invocation: Invocation, name: string): string | undefined => {
-  const value = invocation.options[name];
+const flag = (call: Invocation, name: string): boolean => call.options[name] === true;
+const text = (call: Invocation, name: string): string | undefined => {
+  const value = call.options[name];
   return typeof value === 'string' ? value : undefined;
 };
+const first = (call: Invocation): string => call.args[0] ?? '';
+const json = (call: Invocation): boolean => flag(call, 'json');
 
 /** Each command loads what it needs, and nothing of the others. */
 const COMMANDS: Readonly<Record<string, Run>> = {
   up: async (context, call) => {
-    const { upCommand } = await import('./commands/up.ts');
-    const { settingsOfFlags } = await import('./settings/settings.ts');
-    return await upCommand(context, { json: flag(call, 'json'), settings: settingsOfFlags(call.options) });
+    const [{ upCommand }, { settingsOfFlags }] = await Promise.all([import('./commands/up.ts'), import('./settings/settings.ts')]);
+    return await upCommand(context, { json: json(call), settings: settingsOfFlags(call.options) });
   },
-  down: async (context, call) => {
-    const { downCommand } = await import('./commands/down.ts');
-    return await downCommand(context, { force: flag(call, 'force'), json: flag(call, 'json') });
+  down: async (context, call) =>
+    await (await import('./commands/down.ts')).downCommand(context, { force: flag(call, 'force'), json: json(call) }),
+  status: async (context, call) => await (await import('./commands/status.ts')).statusCommand(context, { json: json(call) }),
+  doctor: async (context, call) => await (await import('./commands/doctor.ts')).doctorCommand(context, json(call)),
+  version: async (context, call) => await (await import('./commands/version.ts')).versionCommand(context, json(call)),
+  supervise: async (context) => await (await import('./commands/supervise.ts')).superviseCommand(context),
+  run: async (context, call) => await (await import('./commands/run.ts')).runCommand(context, call.options),
+  missions: async (context, call) =>
+    await (await import('./commands/missions.ts')).missionsCommand(context, { limit: text(call, 'limit') ?? '', json: json(call) }),
+  show: async (context, call) => await (await import('./commands/missions.ts')).showCommand(context, first(call), json(call)),
+  cancel: async (context, call) => await (await import('./commands/missions.ts')).cancelCommand(context, first(call), json(call)),
+  retry: async (context, call) =>
+    await (await import('./commands/missions.ts')).retryCommand(context, first(call), text(call, 'phase'), json(call)),
+  approve: async (context, call) =>
+    await (await import('./commands/missions.ts')).approveCommand(context, first(call), text(call, 'phase'), json(call)),
+  logs: async (context, call) =>
+    await (await import('./commands/follow.ts')).logsCommand(context, first(call), { follow: flag(call, 'follow'), json: json(call) }),
+  events: async (context, call) => {
+    const options = { follow: flag(call, 'follow'), after: text(call, 'after') ?? '0', json: json(call) };
+    return await (await import('./commands/follow.ts')).eventsCommand(context, first(call), options);
   },
-  status: async (context, call) => {
-    const { statusCommand } = await import('./commands/status.ts');
-    return await statusCommand(context, { json: flag(call, 'json') });
+  fetch: async (context, call) => {
+    const options = { repo: text(call, 'repo'), push: text(call, 'push'), pushDirty: flag(call, 'pushDirty'), json: json(call) };
+    return await (await import('./commands/fetch.ts')).fetchCommand(context, first(call), options);
   },
-  supervise: async (context) => {
-    const { superviseCommand } = await import('./commands/supervise.ts');
-    return await superviseCommand(context);
+  artifacts: async (context, call) =>
+    await (await import('./commands/artifacts.ts')).artifactsCommand(context, first(call), {
+      download: text(call, 'download'),
+      json: json(call),
+    }),
+  fleet: async (context, call) => await (await import('./commands/fleet.ts')).fleetCommand(context, json(call)),
+  'node token': async (context, call) => await (await import('./commands/fleet.ts')).nodeTokenCommand(context, json(call)),
+  'node join': async (context, call) => {
+    const options = { token: text(call, 'token') ?? '', name: text(call, 'name') ?? '', json: json(call) };
+    return await (await import('./commands/fleet.ts')).nodeJoinCommand(context, first(call), options);
   },
 };
+
+/** The commands that can be carried out. */
+export const COMMAND_NAMES: readonly string[] = Object.keys(COMMANDS);
 
 /** Carries out one parsed call; gives its exit code. */
 export async function dispatch(context: CommandContext, invocation: Invocation): Promise<number> {

@@ -25,7 +25,6 @@ export interface HomePaths {
   readonly shims: string;
   readonly database: string;
   readonly dataDir: string;
-  readonly databaseSocket: string;
   readonly logs: string;
   readonly client: string;
 }
@@ -61,8 +60,6 @@ export function homePaths(root: string): HomePaths {
     shims: join(node, 'shims.json'),
     database,
     dataDir: join(database, 'data'),
-    // Points at the folder of the running database's socket, so that its address stays when it is started again.
-    databaseSocket: join(database, 'socket'),
     logs: join(root, 'logs'),
     client: join(root, 'client'),
   };

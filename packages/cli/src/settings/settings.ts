@@ -33,6 +33,7 @@ export const settingsSchema = z.strictObject({
     .optional(),
   listen: z.strictObject({ host: z.string().min(1), port: z.int().min(0).max(65_535) }).optional(),
   idleStopMs: durationMsSchema.optional(),
+  bubblewrap: z.enum(['auto', 'off']).optional(),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error']).optional(),
 });
 export type Settings = z.infer<typeof settingsSchema>;
@@ -60,6 +61,7 @@ export const SETTING_VARIABLES: readonly string[] = [
   'FIRECREW_DATABASE_URL',
   'FIRECREW_LISTEN',
   'FIRECREW_GIT_CA_FILE',
+  'FIRECREW_BUBBLEWRAP',
   'FIRECREW_LOG_LEVEL',
 ];
 
@@ -87,6 +89,7 @@ export function settingsOfEnvironment(env: Environment): Record<string, unknown>
     driverFloor: set('FIRECREW_DRIVER_FLOOR'),
     databaseUrl: set('FIRECREW_DATABASE_URL'),
     logLevel: set('FIRECREW_LOG_LEVEL'),
+    bubblewrap: set('FIRECREW_BUBBLEWRAP'),
   };
   for (const [key, value] of Object.entries(plain)) if (value !== undefined) found[key] = value;
   const ceiling = set('FIRECREW_CEILING');

@@ -1,4 +1,3 @@
-import { renameSync, rmSync, symlinkSync } from 'node:fs';
 import { CodedError, identifyProcess, isAlive, type ProcessIdentity } from '@firecrew/base';
 import { type PostgresLogger, type RunningPostgres, startPostgres } from '@firecrew/store';
 import { z } from 'zod';
@@ -40,22 +39,18 @@ export class DatabaseRole {
     return identity;
   }
 
-  /** Starts it and waits until it answers. Its address is a link that stays, so that a server finds the new one by itself. */
+  /** Starts it and waits until it answers. Its address stays over restarts, so that a server finds the new one by itself. */
   async start(): Promise<ProcessIdentity> {
     await this.#owned?.exited;
     this.#owned = undefined;
     this.#found = undefined;
-    const { database, dataDir, databaseSocket, databaseFile } = this.#paths;
+    const { database, dataDir, databaseFile } = this.#paths;
     const running = await startPostgres({ dataDir, runDir: database, logger: this.#logger });
     this.#owned = running;
     const identity = identifyProcess(running.pid);
     if (identity === undefined)
       throw new CodedError('database_ended', `PostgreSQL of ${dataDir} ended right after its start`, { id: dataDir });
-    const next = `${databaseSocket}.next`;
-    rmSync(next, { force: true });
-    symlinkSync(running.connection.host, next);
-    renameSync(next, databaseSocket);
-    this.connection = { ...running.connection, host: databaseSocket };
+    this.connection = running.connection;
     replaceFile(databaseFile, `${JSON.stringify({ ...identity, connection: this.connection })}\n`);
     return identity;
   }

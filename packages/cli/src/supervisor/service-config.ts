@@ -64,6 +64,7 @@ export function writeNodeConfig(home: Home, settings: Settings): string {
     keyFile: paths.nodeKey,
     callerPath: callerPath(home),
     owners: process.getuid?.() === 0 ? ATTEMPT_OWNERS : null,
+    ...(settings.bubblewrap === undefined ? {} : { bubblewrap: settings.bubblewrap }),
     ...(settings.logLevel === undefined ? {} : { logLevel: settings.logLevel }),
     allowHttp: true,
   };

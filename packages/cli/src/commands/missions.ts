@@ -1,0 +1,119 @@
+import type { MissionSummary, MissionView } from '@firecrew/protocol';
+import { UsageError } from '../exit-codes.ts';
+import { cleanLine } from '../render/clean-text.ts';
+import { describeOutcome } from '../render/describe-outcome.ts';
+import { renderTable } from '../render/table.ts';
+import { findMission } from '../run/find-mission.ts';
+import { type CommandContext, type Connection, connectServer } from './context.ts';
+
+/** Runs `work` with a client of this home's server, which is started where it is missing. */
+export async function withServer(context: CommandContext, work: (connection: Connection) => Promise<number>): Promise<number> {
+  const connection = await connectServer(context);
+  try {
+    return await work(connection);
+  } finally {
+    await connection.close();
+  }
+}
+
+/** `firecrew missions` */
+export async function missionsCommand(
+  context: CommandContext,
+  options: { readonly limit: string; readonly json: boolean },
+): Promise<number> {
+  const limit = /^[1-9]\d{0,2}$/.test(options.limit) ? Number(options.limit) : 0;
+  if (limit < 1 || limit > 500) throw new UsageError('usage_wrong', `--limit ${options.limit} is not a number from 1 to 500`);
+  return await withServer(context, async ({ client }) => {
+    const missions = await client.listMissions({ limit });
+    if (options.json) context.out.line(JSON.stringify(missions));
+    else for (const line of renderMissions(missions)) context.out.line(line);
+    return 0;
+  });
+}
+
+/** Missions as a table. */
+export function renderMissions(missions: readonly MissionSummary[]): string[] {
+  if (missions.length === 0) return ['no missions yet; start one with: firecrew run --help'];
+  const rows = missions.map((mission) => [
+    mission.id,
+    mission.state,
+    mission.createdAt.slice(0, 16).replace('T', ' '),
+    cleanLine(mission.branch ?? '-', 60),
+    cleanLine(mission.title, 60),
+  ]);
+  return renderTable(['mission', 'state', 'created (UTC)', 'branch', 'title'], rows);
+}
+
+/** `firecrew show ID` */
+export async function showCommand(context: CommandContext, id: string, json: boolean): Promise<number> {
+  return await withServer(context, async ({ client }) => {
+    const mission = await client.mission(await findMission(client, id));
+    if (json) context.out.line(JSON.stringify(mission));
+    else for (const line of renderMission(mission)) context.out.line(line);
+    return 0;
+  });
+}
+
+/** A mission with its phases and attempts, for people. */
+export function renderMission(mission: MissionView): string[] {
+  const lines = [
+    `${mission.id}  ${mission.state}  ${cleanLine(mission.title)}`,
+    `created ${mission.createdAt}${mission.endedAt === null ? '' : `, ended ${mission.endedAt}`}`,
+  ];
+  if (mission.baseCommit !== null)
+    lines.push(`base    ${mission.baseCommit}${mission.baseSynthetic ? ' (made of uncommitted changes)' : ''}`);
+  if (mission.waiting !== null) lines.push(`waiting ${cleanLine(mission.waiting)}`);
+  for (const phase of mission.phases) {
+    const outcome = phase.outcome === null ? '' : `: ${describeOutcome(phase.outcome)}`;
+    lines.push('', `phase ${phase.position + 1}  ${phase.id}  ${phase.kind}  ${phase.state}${outcome}`);
+    const rows = phase.attempts.map((attempt) => [
+      `${attempt.turnId}.${attempt.attempt}`,
+      attempt.outcome === null ? attempt.state : describeOutcome(attempt.outcome),
+      attempt.startedAt?.slice(11, 19) ?? '-',
+      attempt.endedAt?.slice(11, 19) ?? '-',
+      cleanLine(attempt.detail, 100),
+    ]);
+    if (rows.length > 0) lines.push(...renderTable(['attempt', 'outcome', 'started', 'ended', 'detail'], rows).map((line) => `  ${line}`));
+    const { delivery } = phase;
+    if (delivery === null) continue;
+    lines.push(
+      `  ${delivery.state.replaceAll('_', ' ')}: ${cleanLine(delivery.branch ?? '-')} ${delivery.commit ?? ''} ${delivery.verified ? 'verified' : 'not verified'}`,
+    );
+    if (delivery.pushed === 'awaiting_approval')
+      lines.push(
+        `  changes protected paths: ${delivery.protectedPaths.map((path) => cleanLine(path, 200)).join(', ')}; firecrew approve ${mission.id}`,
+      );
+  }
+  return lines;
+}
+
+/** `firecrew cancel ID` */
+export async function cancelCommand(context: CommandContext, id: string, json: boolean): Promise<number> {
+  return await withServer(context, async ({ client }) => {
+    const mission = await client.cancel(await findMission(client, id));
+    context.out.line(json ? JSON.stringify(mission) : `${mission.id} is being cancelled; what its agent did is collected`);
+    return 0;
+  });
+}
+
+/** `firecrew retry ID` */
+export async function retryCommand(context: CommandContext, id: string, phase: string | undefined, json: boolean): Promise<number> {
+  return await withServer(context, async ({ client }) => {
+    const missionId = await findMission(client, id);
+    const reply = await client.retry(missionId, phase);
+    context.out.line(
+      json ? JSON.stringify(reply) : `${missionId}: phase ${reply.phaseId} runs again; later phases reopened: ${reply.reopened}`,
+    );
+    return 0;
+  });
+}
+
+/** `firecrew approve ID` */
+export async function approveCommand(context: CommandContext, id: string, phase: string | undefined, json: boolean): Promise<number> {
+  return await withServer(context, async ({ client }) => {
+    const mission = await client.approve(await findMission(client, id), phase);
+    const next = mission.repository === 'upload' ? `; push it with: firecrew fetch ${mission.id} --push REMOTE` : '';
+    context.out.line(json ? JSON.stringify(mission) : `${mission.id} is approved${next}`);
+    return 0;
+  });
+}

@@ -1,0 +1,85 @@
+import type { RunEnded } from '../run/run-event.ts';
+import { cleanLine } from './clean-text.ts';
+import { describeOutcome } from './describe-outcome.ts';
+import type { EventLine } from './render-event.ts';
+
+/** Hosts and folders that are named; the others are counted. */
+const NAMED = 10;
+
+/** What is known of the run beside its end. */
+export interface SummaryFacts {
+  readonly hasCheck: boolean;
+  /** The repository the branch was written into, or undefined where it lies at the server. */
+  readonly repository: string | undefined;
+}
+
+/** The end of a run for people: what came of it, where it is, and what to look at. */
+export function renderSummary(end: RunEnded, facts: SummaryFacts): EventLine[] {
+  const lines: EventLine[] = [headline(end)];
+  const add = (tone: EventLine['tone'], text: string): void => void lines.push({ tone, text });
+  if (end.branch !== null && end.commit !== null) {
+    add('plain', `branch    ${cleanLine(end.branch)}${facts.repository === undefined ? '' : ` in ${facts.repository}`}`);
+    add('plain', `commit    ${end.commit}`);
+  }
+  if (end.diffstat !== null) {
+    const { files, insertions, deletions } = end.diffstat;
+    add('plain', `changes   ${files} ${files === 1 ? 'file' : 'files'}, +${insertions} -${deletions}`);
+  }
+  if (end.commit !== null) add(end.verified ? 'good' : 'warn', `verified  ${verifiedText(end, facts.hasCheck)}`);
+  if (end.isolation !== null) add(end.isolation === 'none' ? 'warn' : 'quiet', `isolation ${end.isolation}`);
+  if (end.checkInputsChanged.length > 0)
+    add('warn', `check_inputs_changed: the agent changed what the check runs: ${names(end.checkInputsChanged)}`);
+  for (const item of end.denied.slice(0, NAMED)) {
+    const port = item.port === null ? '' : `:${item.port}`;
+    add(
+      'warn',
+      `denied    ${cleanLine(item.host, 300)}${port}, ${item.connections} times (${cleanLine(item.reason).replaceAll('_', ' ')})`,
+    );
+  }
+  if (end.denied.length > NAMED) add('warn', `denied    ${end.denied.length - NAMED} hosts more`);
+  const unexpected = end.excluded.filter((item) => !item.ignored);
+  if (unexpected.length > 0)
+    add('warn', `left out though not ignored: ${names(unexpected.map((item) => `${item.path} (${item.files} files)`))}`);
+  for (const line of pushLines(end)) lines.push(line);
+  if (end.error !== null)
+    add(
+      'bad',
+      `${end.error.code}: ${cleanLine(end.error.message)}${end.error.action === undefined ? '' : ` ${cleanLine(end.error.action)}`}`,
+    );
+  return lines;
+}
+
+function headline(end: RunEnded): EventLine {
+  const id = end.missionId ?? 'the mission';
+  if (end.missionState === 'completed') return { tone: 'good', text: `${id} completed` };
+  const why = [describeOutcome(end.outcome), cleanLine(end.detail, 1_000)].filter((text) => text !== '').join(': ');
+  if (end.missionState === 'cancelled') return { tone: 'warn', text: `${id} cancelled` };
+  if (end.missionState === null) return { tone: 'bad', text: `${id} did not end` };
+  return { tone: 'bad', text: `${id} failed: ${why}` };
+}
+
+function verifiedText(end: RunEnded, hasCheck: boolean): string {
+  if (end.verified) return 'yes: the check passed in a fresh sandbox on exactly this tree';
+  return hasCheck ? 'no: the check did not pass on this tree' : 'no: no check was given (--check)';
+}
+
+function pushLines(end: RunEnded): EventLine[] {
+  const detail = end.pushDetail === '' ? '' : `: ${cleanLine(end.pushDetail, 1_000)}`;
+  if (end.pushed === 'pushed' || end.pushed === 'up_to_date') return [{ tone: 'good', text: `pushed    yes${detail}` }];
+  if (end.pushed === 'failed') return [{ tone: 'bad', text: `pushed    no${detail}` }];
+  if (end.pushed === 'awaiting_approval' || end.delivery === 'awaiting_approval') {
+    const paths = end.protectedPaths.length === 0 ? '' : ` (${names(end.protectedPaths)})`;
+    return [
+      { tone: 'warn', text: `pushed    no: protected paths changed${paths}; after a look: firecrew approve ${end.missionId ?? 'ID'}` },
+    ];
+  }
+  return [];
+}
+
+function names(all: readonly string[]): string {
+  const shown = all
+    .slice(0, NAMED)
+    .map((name) => cleanLine(name, 200))
+    .join(', ');
+  return all.length > NAMED ? `${shown} and ${all.length - NAMED} more` : shown;
+}

@@ -1,0 +1,161 @@
+import { isIP } from 'node:net';
+import { type Driver, driverSchema } from '@firecrew/protocol';
+import { UsageError } from '../exit-codes.ts';
+import { parseDuration } from './parse-duration.ts';
+
+/** Where a mission's files come from. */
+export type RepositoryChoice =
+  | { readonly kind: 'path'; readonly path: string }
+  | { readonly kind: 'url'; readonly url: string; readonly branch: string | null }
+  | { readonly kind: 'none' };
+
+/** A `run`, read from its command line. */
+export interface RunOptions {
+  readonly repository: RepositoryChoice;
+  readonly task: { readonly text: string } | { readonly file: string };
+  readonly title: string | undefined;
+  readonly check: string | undefined;
+  /** A command; `detect` by the lock file; `none`. */
+  readonly setup: { readonly command: string } | 'detect' | 'none';
+  readonly allowEmpty: boolean;
+  readonly agentCommand: string;
+  readonly agentFiles: readonly string[];
+  readonly driver: Driver | undefined;
+  readonly allowUnisolated: boolean;
+  readonly allow: readonly string[];
+  readonly setupAllow: readonly string[];
+  readonly addressRules: readonly AddressRule[];
+  readonly requireClean: boolean;
+  readonly include: readonly string[];
+  readonly includeSecret: readonly string[];
+  readonly push: string | undefined;
+  readonly pushDirty: boolean;
+  readonly timeoutMs: number | undefined;
+  readonly checkTimeoutMs: number | undefined;
+  readonly setupTimeoutMs: number | undefined;
+  readonly wait: boolean;
+  readonly json: boolean;
+}
+
+/** Addresses that a named host may have though they are not public. */
+export interface AddressRule {
+  readonly host: string;
+  readonly addresses: readonly string[];
+}
+
+type Raw = Readonly<Record<string, unknown>>;
+
+/** Reads the options of `run`. Throws {@link UsageError} `usage_wrong` for what cannot be meant. */
+export function readRunOptions(raw: Raw, env: Readonly<Record<string, string | undefined>>): RunOptions {
+  const repository = readRepository(raw);
+  const push = textOf(raw.push);
+  if (push !== undefined && repository.kind === 'none') throw wrong('--push needs a repository', 'Leave out --push or --no-repo.');
+  const agentCommand = textOf(raw.agentCmd);
+  if (agentCommand === undefined || agentCommand.trim() === '')
+    throw wrong('no agent was named', 'Say how it is started, such as --agent-cmd \'my-agent "$FIRECREW_TASK_FILE"\'.');
+  if (repository.kind !== 'path' && (raw.requireClean === true || listOf(raw.include).length + listOf(raw.includeSecret).length > 0))
+    throw wrong('--require-clean and --include concern a folder of this machine', 'Leave them out, or name a folder with --repo.');
+  return {
+    repository,
+    task: readTask(raw),
+    title: textOf(raw.title),
+    check: textOf(raw.check),
+    setup: raw.setup === false ? 'none' : typeof raw.setup === 'string' ? { command: raw.setup } : 'detect',
+    allowEmpty: raw.allowEmpty === true,
+    agentCommand,
+    agentFiles: listOf(raw.agentFile),
+    driver: driverSchema.safeParse(raw.driver).data,
+    allowUnisolated: raw.allowUnisolated === true || env.FIRECREW_ALLOW_UNISOLATED === '1',
+    allow: listOf(raw.allow),
+    setupAllow: listOf(raw.setupAllow),
+    addressRules: readAddressRules(listOf(raw.allowAddress)),
+    requireClean: raw.requireClean === true,
+    include: listOf(raw.include),
+    includeSecret: listOf(raw.includeSecret),
+    push,
+    pushDirty: raw.pushDirty === true,
+    timeoutMs: durationOf(raw.timeout, '--timeout'),
+    checkTimeoutMs: durationOf(raw.checkTimeout, '--check-timeout'),
+    setupTimeoutMs: durationOf(raw.setupTimeout, '--setup-timeout'),
+    wait: raw.wait !== false,
+    json: raw.json === true,
+  };
+}
+
+/** Whether a `--repo` is a URL rather than a folder: a scheme, or `user@host:path` as git writes it. */
+export function isRepositoryUrl(text: string): boolean {
+  return /^[A-Za-z][A-Za-z0-9+.-]*:\/\//.test(text) || /^[^/\s@]+@[^/\s:]+:/.test(text);
+}
+
+function readRepository(raw: Raw): RepositoryChoice {
+  const branch = textOf(raw.branch);
+  if (raw.repo === false || typeof raw.repo !== 'string' || raw.repo === '') {
+    if (raw.repo !== false)
+      throw wrong('no repository was named', 'Say which one with --repo PATH or --repo URL, or start from nothing with --no-repo.');
+    if (branch !== undefined) throw wrong('--branch needs a repository URL', 'Leave out --branch or --no-repo.');
+    return { kind: 'none' };
+  }
+  if (isRepositoryUrl(raw.repo)) return { kind: 'url', url: raw.repo, branch: branch ?? null };
+  if (branch !== undefined)
+    throw wrong('--branch goes with a URL; a folder starts from its HEAD', 'Check out the branch and leave out --branch.');
+  return { kind: 'path', path: raw.repo };
+}
+
+function readTask(raw: Raw): RunOptions['task'] {
+  const text = textOf(raw.task);
+  const file = textOf(raw.taskFile);
+  if (text !== undefined && file !== undefined) throw wrong('both --task and --task-file were given', 'Give one of them.');
+  if (file !== undefined) return { file };
+  if (text === undefined || text.trim() === '')
+    throw wrong('no task was given', 'Say what is to be done with --task TEXT or --task-file FILE.');
+  return { text };
+}
+
+/** `HOST=ADDRESS` entries, gathered by host. An address may be a CIDR range. */
+export function readAddressRules(entries: readonly string[]): AddressRule[] {
+  const rules = new Map<string, string[]>();
+  for (const entry of entries) {
+    const at = entry.indexOf('=');
+    const host = entry.slice(0, Math.max(at, 0)).trim().toLowerCase();
+    const address = entry.slice(at + 1).trim();
+    const [base = '', bits] = address.split('/');
+    if (at < 1 || host === '' || host.includes(':') || isIP(base) === 0 || (bits !== undefined && !/^\d{1,3}$/.test(bits)))
+      throw wrong(
+        `--allow-address ${JSON.stringify(entry)} is not HOST=ADDRESS`,
+        'Write a name without a port, and an IP address or range.',
+      );
+    rules.set(host, [...(rules.get(host) ?? []), address]);
+  }
+  return [...rules].map(([host, addresses]) => ({ host, addresses }));
+}
+
+/** A title from a task: its first line that says something. At most 200 characters. */
+export function titleOf(task: string): string {
+  const line = task.split('\n').find((text) => text.trim() !== '') ?? 'untitled';
+  return (
+    line
+      .replace(/^[#\s]+/, '')
+      .trim()
+      .slice(0, 200) || 'untitled'
+  );
+}
+
+function durationOf(value: unknown, flag: string): number | undefined {
+  if (typeof value !== 'string') return undefined;
+  const ms = parseDuration(value);
+  if (ms === undefined)
+    throw wrong(`${flag} ${JSON.stringify(value)} is no duration`, 'Write it with units, such as 90s, 30m or 1h30m; at most 7d.');
+  return ms;
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function listOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
+}
+
+function wrong(message: string, action: string): UsageError {
+  return new UsageError('usage_wrong', message, { action });
+}
