@@ -17,7 +17,8 @@ export function cleanLine(text: string, maxChars: number = LINE_MAX_CHARS): stri
 
 /** The same for text of several lines; a carriage return inside a line keeps what follows it, as a terminal would show. */
 export function cleanLines(text: string, maxLines: number): string[] {
-  const lines = text.replace(/\n+$/, '').split('\n');
+  if (text.trim() === '') return [];
+  const lines = text.replace(/\s+$/, '').split('\n');
   const kept = lines.slice(-maxLines).map((line) => cleanLine(afterReturn(line)));
   return lines.length > maxLines ? [`… ${lines.length - maxLines} lines before`, ...kept] : kept;
 }
