@@ -85,6 +85,7 @@ export async function readReply<T>(answer: Dispatcher.ResponseData, call: Call, 
 async function readError(answer: Dispatcher.ResponseData, call: Call): Promise<FirecrewApiError> {
   const text = await answer.body.text().catch(() => '');
   const parsed = errorBodySchema.safeParse(jsonOf(text));
+  // any code: it comes from the server
   if (parsed.success) return new FirecrewApiError({ ...parsed.data.error, status: answer.statusCode });
   return new FirecrewApiError({
     code: 'bad_reply',

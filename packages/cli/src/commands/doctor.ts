@@ -1,15 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { dirname } from 'node:path';
 import { messageOf } from '@firecrew/base';
-import { chooseHome } from '../home/home-paths.ts';
 import { HOME_PATH_MAX_BYTES, openExistingHome } from '../home/open-home.ts';
 import { paint } from '../render/run-screen.ts';
 import { readRegistryUrl, registryEntry } from '../run/npm-registry.ts';
 import { findServer } from '../server/find-server.ts';
 import { readSettings } from '../settings/read-settings.ts';
 import { locateApps } from '../supervisor/locate-apps.ts';
-import type { CommandContext } from './context.ts';
+import { type CommandContext, homePathOf } from './context.ts';
 
 /** Room that a home needs for the database, one base and one tree, in bytes. */
 export const DISK_MIN_BYTES = 2 * 1024 ** 3;
@@ -35,6 +35,7 @@ export async function doctorCommand(context: CommandContext, json: boolean): Pro
     probeApps(),
     await probeServices(context),
     probeSettings(context),
+    await probePort(context),
     await probeRegistry(context),
     probeCertificates(context),
   ];
@@ -108,7 +109,7 @@ function probeKvm(): Finding {
 }
 
 function probeHome(context: CommandContext): Finding {
-  const root = chooseHome(context.homeFlag, context.env, process.getuid?.() ?? -1);
+  const root = homePathOf(context);
   if (Buffer.byteLength(root) > HOME_PATH_MAX_BYTES)
     return {
       check: 'home',
@@ -130,7 +131,7 @@ function probeHome(context: CommandContext): Finding {
 }
 
 function probeDisk(context: CommandContext): Finding {
-  let folder = chooseHome(context.homeFlag, context.env, process.getuid?.() ?? -1);
+  let folder = homePathOf(context);
   while (!existsSync(folder)) folder = dirname(folder);
   const stats = statfsSync(folder);
   const free = stats.bavail * stats.bsize;
@@ -153,7 +154,7 @@ function probeApps(): Finding {
 async function probeServices(context: CommandContext): Promise<Finding> {
   const check = 'services';
   try {
-    const home = openExistingHome(chooseHome(context.homeFlag, context.env, process.getuid?.() ?? -1));
+    const home = openExistingHome(homePathOf(context));
     if (home === undefined) return { check, state: 'ok', detail: 'nothing was started yet', fix: null };
     const found = await findServer(home);
     if (found.ready) return { check, state: 'ok', detail: `server and database are ready at ${found.url}`, fix: null };
@@ -170,7 +171,7 @@ async function probeServices(context: CommandContext): Promise<Finding> {
 }
 
 function probeSettings(context: CommandContext): Finding {
-  const root = chooseHome(context.homeFlag, context.env, process.getuid?.() ?? -1);
+  const root = homePathOf(context);
   try {
     const home = openExistingHome(root);
     if (home !== undefined) readSettings(home.paths, context.env, {});
@@ -178,6 +179,32 @@ function probeSettings(context: CommandContext): Finding {
   } catch (error) {
     return { check: 'settings', state: 'problem', detail: messageOf(error), fix: `$EDITOR ${root}/config.json` };
   }
+}
+
+/** Whether the server can listen where it is to: on a free port of loopback, or at the address of the settings. */
+async function probePort(context: CommandContext): Promise<Finding> {
+  const check = 'port';
+  try {
+    const home = openExistingHome(homePathOf(context));
+    const listen = home === undefined ? undefined : readSettings(home.paths, context.env, {}).listen;
+    const { host, port } = listen ?? { host: '127.0.0.1', port: 0 };
+    const running = home === undefined ? undefined : await findServer(home);
+    const place = port === 0 ? `a free port of ${host}` : `${host}:${port}`;
+    if (running?.ready === true) return { check, state: 'ok', detail: `the server listens at ${running.url}`, fix: null };
+    const fault = await bindFault(host, port);
+    if (fault === undefined) return { check, state: 'ok', detail: `${place} can be used`, fix: null };
+    return { check, state: 'problem', detail: `${place} cannot be used: ${fault}`, fix: 'firecrew up --listen 127.0.0.1:0' };
+  } catch (error) {
+    return { check, state: 'warning', detail: messageOf(error), fix: null };
+  }
+}
+
+async function bindFault(host: string, port: number): Promise<string | undefined> {
+  return await new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', (error) => resolve(messageOf(error)));
+    server.listen(port, host, () => server.close(() => resolve(undefined)));
+  });
 }
 
 async function probeRegistry(context: CommandContext): Promise<Finding> {

@@ -37,12 +37,23 @@ export async function downCommand(context: CommandContext, options: DownOptions)
     else context.out.line(`nothing runs in ${homePathOf(context)}`);
     return 0;
   }
-  const report = await stopHome(home, options.force, (text) => {
+  const say = (text: string): void => {
     if (!options.json) context.out.note(text);
-  });
+  };
+  let report = await stopHome(home, options.force, say);
+  if (report.refused.length > 0 && !options.json && (await agreesToCancel(context, report.refused)))
+    report = await stopHome(home, true, say);
   if (options.json) context.out.line(JSON.stringify(report));
   else for (const line of renderDown(report)) context.out.line(line);
   return report.left.length === 0 && report.refused.length === 0 ? 0 : 1;
+}
+
+/** Asks a person at a terminal; anybody else gets the refusal. */
+async function agreesToCancel(context: CommandContext, missions: readonly string[]): Promise<boolean> {
+  if (!context.out.isTerminal || process.stdin.isTTY !== true) return false;
+  const { confirm, isCancel } = await import('@clack/prompts');
+  const answer = await confirm({ message: `${missions.join(', ')} would be cancelled. Stop all the same?`, initialValue: false });
+  return !isCancel(answer) && answer;
 }
 
 /** What `down` did, as lines. */
@@ -67,7 +78,7 @@ async function stopHome(home: Home, force: boolean, say: (text: string) => void)
   }
   rmSync(home.paths.keep, { force: true });
   const before = readProcesses(home.paths);
-  const holder = await askHolder(lockName(home.paths.root, process.getuid?.() ?? 0), home.homeId);
+  const holder = await askHolder(lockName(home.paths.root, process.getuid?.() ?? 0), home.homeId, home.paths.root);
   const supervisor = holder.kind === 'holder' ? holder.holder : before.supervisor;
   if (supervisor !== undefined && isAlive(supervisor)) {
     say('stopping ...');

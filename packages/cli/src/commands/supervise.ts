@@ -14,7 +14,7 @@ export async function superviseCommand(context: CommandContext): Promise<number>
   const lock = await takeLock(name, { homeId: home.homeId, ...own });
   const log = lineLog(context);
   if (lock === undefined) {
-    const answer = await askHolder(name, home.homeId);
+    const answer = await askHolder(name, home.homeId, home.paths.root);
     if (answer.kind === 'unknown') throw lockTaken(home.paths.root);
     log.info({}, 'another supervisor holds this home');
     return 0;

@@ -28,7 +28,7 @@ export function processOutput(env: Readonly<Record<string, string | undefined>>)
     note: (text) => void process.stderr.write(`${text}\n`),
     raw: (text) => void process.stdout.write(text),
     isTerminal,
-    columns: process.stdout.columns ?? 100,
+    columns: process.stdout.columns || 100,
     colours: pc.createColors(wantsColour(isTerminal, env)),
   };
 }

@@ -93,7 +93,7 @@ function renderTurnEvent(body: TurnEventBody): EventLine[] {
       return one(succeeded(body) ? 'plain' : 'warn', `agent ${ending(body)} after ${seconds(body.durationMs)}${left}`);
     }
     case 'collected':
-      return one('quiet', `${body.tree.files} files collected${body.changed ? '' : '; nothing was changed'}`);
+      return one('quiet', `${body.tree.files} ${body.tree.files === 1 ? 'file' : 'files'} collected${body.changed ? '' : '; nothing was changed'}`);
     case 'check.ended': {
       if (body.status === 'passed') return one('good', `check passed after ${seconds(body.durationMs)}`);
       const head = body.status === 'failed' ? `check failed: ${ending(body)}` : `check could not be run: ${ending(body)}`;
@@ -117,6 +117,8 @@ function renderTurnEvent(body: TurnEventBody): EventLine[] {
 }
 
 function renderDelivery(delivery: Extract<MissionEvent['body'], { kind: 'delivery' }>['delivery']): EventLine[] {
+  if (delivery.state === 'nothing_to_deliver' && delivery.baseCommit === null)
+    return one('plain', 'no branch: the mission has no repository; its outputs: firecrew artifacts');
   if (delivery.state === 'nothing_to_deliver') return one('warn', 'nothing to deliver: no file was changed');
   if (delivery.state === 'failed') return one('bad', withDetail('the delivery failed', delivery.diffError ?? delivery.pushDetail));
   const branch = cleanLine(delivery.branch ?? '-');

@@ -44,7 +44,7 @@ export function touchHome(home: Home, env: EnsureOptions['env']): void {
 
 /** Whether a supervisor holds this home. Throws `home_lock_taken` when somebody else holds its lock. */
 export async function isSupervised(home: Home): Promise<boolean> {
-  const answer = await askHolder(lockName(home.paths.root, process.getuid?.() ?? 0), home.homeId);
+  const answer = await askHolder(lockName(home.paths.root, process.getuid?.() ?? 0), home.homeId, home.paths.root);
   if (answer.kind === 'unknown') throw lockTaken(home.paths.root);
   return answer.kind === 'holder';
 }

@@ -1,6 +1,6 @@
-import { lstatSync } from 'node:fs';
+import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
-import { CodedError, codeOf } from '@firecrew/base';
+import { CodedError, codeOf, isAlive } from '@firecrew/base';
 import { z } from 'zod';
 
 /** How long the holder of a lock may take to say who it is, in ms. */
@@ -38,12 +38,32 @@ export async function takeLock(name: string, holder: LockHolder): Promise<{ rele
   return { release: () => new Promise((resolve) => server.close(() => resolve())) };
 }
 
-/** Asks who holds the lock of a home. Anybody on this machine may bind the name, so the answer counts only with the home's id. */
-export async function askHolder(name: string, homeId: string): Promise<HolderAnswer> {
+/**
+ * Asks who holds the lock of a home. Anybody on this machine may bind the name and say anything, so an answer counts only with the home's id
+ * and when it names a living process of this account that looks like a supervisor of `root`.
+ */
+export async function askHolder(
+  name: string,
+  homeId: string,
+  root: string,
+  supervises: (holder: LockHolder, root: string) => boolean = isSupervisorOf,
+): Promise<HolderAnswer> {
   const text = await readAnswer(name);
   if (text === undefined) return { kind: 'none' };
   const holder = parseHolder(text);
-  return holder?.homeId === homeId ? { kind: 'holder', holder } : { kind: 'unknown' };
+  if (holder?.homeId !== homeId || !supervises(holder, root)) return { kind: 'unknown' };
+  return { kind: 'holder', holder };
+}
+
+/** Whether a process is a supervisor of `root`: alive, of this account, and started as one. */
+export function isSupervisorOf(holder: LockHolder, root: string): boolean {
+  if (!isAlive(holder)) return false;
+  try {
+    const args = readFileSync(`/proc/${holder.pid}/cmdline`, 'utf8').split('\0');
+    return statSync(`/proc/${holder.pid}`).uid === process.getuid?.() && args.includes('supervise') && args.includes(root);
+  } catch {
+    return false;
+  }
 }
 
 /** The error for a lock that somebody else holds. */
