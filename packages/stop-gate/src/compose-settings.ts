@@ -44,10 +44,17 @@ export function composeSettings(parts: HookParts): SettingsDocument | undefined 
   };
 }
 
-/** Any failure of the script itself becomes a refusal; the word on standard output keeps the CLI from overruling it. */
+/**
+ * Any failure of the script itself becomes a refusal. The word on standard output keeps one CLI from overruling it, the one on standard
+ * error keeps another from letting go.
+ */
 function gateCommand(gate: NonNullable<HookParts['gate']>): HookCommand {
   const call = ['/bin/sh', gate.script, gate.config, gate.state].map(safePath).join(' ');
-  return { type: 'command', timeout: HOOK_TIMEOUT_S, command: `${call} || { echo gate; echo 'the gate gave no verdict' >&2; exit 2; }` };
+  return {
+    type: 'command',
+    timeout: HOOK_TIMEOUT_S,
+    command: `${call} || { echo gate; echo 'The gate did not let this stop pass.' >&2; exit 2; }`,
+  };
 }
 
 function tapCommand(tap: NonNullable<HookParts['tap']>): HookCommand {

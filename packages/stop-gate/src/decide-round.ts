@@ -15,9 +15,18 @@ export interface CheckResult {
   readonly outputTail?: string | Uint8Array;
 }
 
+/** How the agent of a round ended, as the host saw it. */
+export interface AgentEnd {
+  /** Null where a signal ended it or it is not known. */
+  readonly exitCode: number | null;
+  readonly signal?: string | null;
+  readonly timedOut?: boolean;
+}
+
 /** What the host knows at the end of one round. */
 export interface RoundFacts {
-  readonly gate: Gate;
+  /** Undefined where nothing is enforced but that the agent did not fail. */
+  readonly gate: Gate | undefined;
   /** The round that just ended, from 1. */
   readonly round: number;
   /** Default {@link MAX_GATE_ROUNDS}. */
@@ -26,6 +35,8 @@ export interface RoundFacts {
   readonly changed: boolean | 'unknown';
   /** `not_run` where the gate has no check, or where the change condition failed first. */
   readonly check: CheckResult;
+  /** How the agent ended. Where the gate has a check, that decides alone; where it has none, an agent that failed is no success. */
+  readonly agent?: AgentEnd;
 }
 
 /** The host's decision at the end of a round. */
@@ -37,18 +48,22 @@ export type RoundDecision =
 
 /**
  * Decides what follows a round: success, another round with the failure text, giving up, or "could not be judged".
- * The agent gets one reason at a time: the check counts only once the change condition holds.
+ * The agent gets one reason at a time: the check counts only once the change condition holds. Without a check an agent that did not exit
+ * with 0 has failed, whatever it changed.
  * Throws `round_invalid` for a round outside 1..maxRounds and `check_contradictory` for a check that passed with another exit status than 0.
  */
 export function decideRound(facts: RoundFacts): RoundDecision {
   const maxRounds = facts.maxRounds ?? MAX_GATE_ROUNDS;
   refuseBrokenFacts(facts, maxRounds);
-  const { gate, check } = facts;
+  const { check } = facts;
+  const gate = facts.gate ?? { requireChange: false };
   if (gate.requireChange && facts.changed === 'unknown') {
     return { verdict: 'unrunnable', reason: 'change_unknown', detail: 'the collected tree could not be compared with its base' };
   }
+  if (gate.check === undefined && facts.agent !== undefined && !exitedCleanly(facts.agent))
+    return refuse('agent_failed', agentFeedback(facts.agent), facts.round, maxRounds);
   if (gate.requireChange && facts.changed === false) return refuse('no_change', noChangeFeedback(), facts.round, maxRounds);
-  if (gate.check === undefined) return { verdict: 'satisfied', reason: 'changed' };
+  if (gate.check === undefined) return { verdict: 'satisfied', reason: gate.requireChange ? 'changed' : 'no_gate' };
   if (check.status === 'not_run') {
     return { verdict: 'unrunnable', reason: 'check_not_run', detail: 'the gate has a check and the host did not run it' };
   }
@@ -76,6 +91,23 @@ function noChangeFeedback(): string {
     'Nothing in the working tree differs from the commit you started with, and this task needs a change. ' +
     'Make it, and leave the files in the working tree. If the task truly needs no change, say so as your last message and explain why; ' +
     'the task must then be started again with empty results allowed.\n'
+  );
+}
+
+function exitedCleanly(agent: AgentEnd): boolean {
+  return agent.exitCode === 0 && (agent.signal ?? null) === null && agent.timedOut !== true;
+}
+
+function agentFeedback(agent: AgentEnd): string {
+  const end =
+    agent.timedOut === true
+      ? 'did not end within its time limit and was stopped'
+      : agent.exitCode !== null
+        ? `exited with status ${agent.exitCode}`
+        : `was ended by ${/^SIG[A-Z0-9]{1,12}$/.test(agent.signal ?? '') ? agent.signal : 'a signal'}`;
+  return (
+    `Your session before this one ${end}, so its work does not count as done. The files it left are in the working tree. ` +
+    'Look at them first, go on from there, and end without an error.\n'
   );
 }
 

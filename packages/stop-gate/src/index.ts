@@ -1,10 +1,10 @@
 export { tailOfText } from './bound-text.ts';
 export { composeSettings, type HookCommand, type HookParts, type SettingsDocument } from './compose-settings.ts';
-export { type CheckResult, checkIsDue, decideRound, type RoundDecision, type RoundFacts } from './decide-round.ts';
+export { type AgentEnd, type CheckResult, checkIsDue, decideRound, type RoundDecision, type RoundFacts } from './decide-round.ts';
 export { drainTap, parseToolUse, type TapDrain, type ToolUse } from './drain-tap.ts';
 export { type CheckInput, type CheckInputKind, checkInputsChanged } from './find-check-inputs.ts';
 export { gradeVerification, type VerificationFacts, type VerificationLevel, type VerificationReason } from './grade-verification.ts';
-export { HOOK_CONFIG, HOOK_STATE, type HookFile, planHookFiles, stopHookScript, tapHookScript } from './hook-script.ts';
+export { HOOK_CONFIG, HOOK_STATE, type HookAnswer, type HookFile, planHookFiles, stopHookScript, tapHookScript } from './hook-script.ts';
 export {
   CHECK_FEEDBACK_BYTES,
   CHECK_TIMEOUT_MS,
@@ -22,5 +22,5 @@ export {
 export { type Glob, matchesGlob, parseGlob, parseGlobs } from './match-glob.ts';
 export { type Gate, type GatedPhase, type PhaseKind, planGate, planTurnGate } from './plan-gate.ts';
 export { planRestore, type RestorePlan } from './plan-restore.ts';
-export { type HookOutcome, type HookReason, readHookOutcome } from './read-hook-outcome.ts';
+export { type HookOutcome, type HookReason, type HookVerdict, readHookOutcome } from './read-hook-outcome.ts';
 export { GATE_REASONS, type GateReason, STOP_GATE_ERROR_CODES, StopGateError, type StopGateErrorCode } from './reasons.ts';

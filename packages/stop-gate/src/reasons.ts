@@ -2,7 +2,9 @@
 export const GATE_REASONS = [
   'check_passed',
   'changed',
+  'no_gate',
   'no_change',
+  'agent_failed',
   'check_failed',
   'check_timed_out',
   'check_unrunnable',
@@ -13,7 +15,14 @@ export const GATE_REASONS = [
 export type GateReason = (typeof GATE_REASONS)[number];
 
 /** Codes of {@link StopGateError}; closed. */
-export const STOP_GATE_ERROR_CODES = ['gate_invalid', 'round_invalid', 'check_contradictory', 'glob_invalid', 'hook_path_unsafe'] as const;
+export const STOP_GATE_ERROR_CODES = [
+  'gate_invalid',
+  'round_invalid',
+  'check_contradictory',
+  'glob_invalid',
+  'hook_path_unsafe',
+  'hook_invalid',
+] as const;
 /** One member of {@link STOP_GATE_ERROR_CODES}. */
 export type StopGateErrorCode = (typeof STOP_GATE_ERROR_CODES)[number];
 

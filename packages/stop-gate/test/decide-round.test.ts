@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  type AgentEnd,
   CHECK_FEEDBACK_BYTES,
   type CheckResult,
   COMMAND_FEEDBACK_BYTES,
@@ -9,6 +10,7 @@ import {
   GATE_REASONS,
   type Gate,
   MAX_GATE_ROUNDS,
+  type RoundFacts,
   STOP_GATE_ERROR_CODES,
 } from '../src/index.ts';
 
@@ -127,19 +129,94 @@ describe('the decision after a round', () => {
   });
 });
 
+describe('an agent that failed', () => {
+  const crashed = { exitCode: 1, signal: null, timedOut: false };
+  const decide = (over: Partial<RoundFacts>) => decideRound({ gate: changeOnly, round: 1, changed: true, check: notRun, ...over });
+
+  it.each<[string, AgentEnd, RegExp]>([
+    ['an exit status', crashed, /exited with status 1/],
+    ['a signal', { exitCode: null, signal: 'SIGKILL', timedOut: false }, /ended by SIGKILL/],
+    ['a signal nobody can name', { exitCode: null, signal: 'x; rm -rf /', timedOut: false }, /ended by a signal/],
+    ['an end that is not known', { exitCode: null }, /ended by a signal/],
+    ['its time limit', { exitCode: 0, timedOut: true }, /within its time limit/],
+    ['a signal beside an exit status of 0', { exitCode: 0, signal: 'SIGTERM' }, /exited with status 0/],
+  ])('by %s is no success where there is no check', (_how, agent, feedback) => {
+    for (const gate of [changeOnly, undefined])
+      expect(decide({ gate, agent })).toMatchObject({
+        verdict: 'next_round',
+        reason: 'agent_failed',
+        round: 2,
+        feedback: expect.stringMatching(feedback),
+      });
+  });
+
+  it('is told before a missing change, and given up on after the last round', () => {
+    expect(decide({ agent: crashed, changed: false })).toMatchObject({ reason: 'agent_failed' });
+    expect(decide({ agent: crashed, round: MAX_GATE_ROUNDS })).toMatchObject({ verdict: 'capped', reason: 'agent_failed' });
+  });
+
+  it('is not told where the tree could not be compared: that cannot be judged', () => {
+    expect(decide({ agent: crashed, changed: 'unknown' })).toMatchObject({ verdict: 'unrunnable', reason: 'change_unknown' });
+  });
+
+  it('does not matter where there is a check, which decides alone', () => {
+    for (const gate of [both, checkOnly]) {
+      expect(decide({ gate, agent: crashed, check: { status: 'passed', exitCode: 0 } })).toMatchObject({
+        verdict: 'satisfied',
+        reason: 'check_passed',
+      });
+      expect(decide({ gate, agent: crashed, check: failed })).toMatchObject({ reason: 'check_failed' });
+    }
+  });
+
+  it('that exited with 0, or of whom nothing is said, is judged by the gate as before', () => {
+    for (const agent of [{ exitCode: 0, signal: null, timedOut: false }, { exitCode: 0 }])
+      expect(decide({ agent })).toEqual({ verdict: 'satisfied', reason: 'changed' });
+    expect(decide({})).toEqual({ verdict: 'satisfied', reason: 'changed' });
+    expect(decide({ gate: undefined })).toEqual({ verdict: 'satisfied', reason: 'no_gate' });
+  });
+
+  it('never satisfies a gate without a check', () => {
+    const agents = fc.record({
+      exitCode: fc.option(fc.integer({ min: 1, max: 255 }), { nil: null }),
+      signal: fc.constantFrom(null, 'SIGKILL'),
+    });
+    fc.assert(
+      fc.property(
+        agents,
+        fc.boolean(),
+        fc.constantFrom(changeOnly, undefined),
+        fc.integer({ min: 1, max: 3 }),
+        (agent, changed, gate, round) => {
+          return decideRound({ gate, round, changed, check: notRun, agent }).verdict !== 'satisfied';
+        },
+      ),
+    );
+  });
+});
+
 describe('what others can see', () => {
   it('is fixed: limits, reasons and codes', () => {
     expect([MAX_GATE_ROUNDS, CHECK_FEEDBACK_BYTES]).toEqual([3, 1500]);
     expect(GATE_REASONS).toEqual([
       'check_passed',
       'changed',
+      'no_gate',
       'no_change',
+      'agent_failed',
       'check_failed',
       'check_timed_out',
       'check_unrunnable',
       'check_not_run',
       'change_unknown',
     ]);
-    expect(STOP_GATE_ERROR_CODES).toEqual(['gate_invalid', 'round_invalid', 'check_contradictory', 'glob_invalid', 'hook_path_unsafe']);
+    expect(STOP_GATE_ERROR_CODES).toEqual([
+      'gate_invalid',
+      'round_invalid',
+      'check_contradictory',
+      'glob_invalid',
+      'hook_path_unsafe',
+      'hook_invalid',
+    ]);
   });
 });
