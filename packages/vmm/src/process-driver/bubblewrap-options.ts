@@ -4,7 +4,6 @@ import { codeOf } from '@firecrew/base';
 import type { BootSpec, ReadOnlyBind } from '../port/driver.ts';
 import { ETC_NAMES, type GuestFolder, IN_GUEST } from './guest-layout.ts';
 import { NAMESPACE_OPTIONS } from './probe-bubblewrap.ts';
-import { isReachableBy } from './reachable-by.ts';
 
 /** Where the payload and the socket are in the guest. */
 export const PAYLOAD = {
@@ -49,7 +48,7 @@ export async function bubblewrapOptions(spec: BootSpec, places: GuestFolder, dis
     ...ETC_NAMES.flatMap((name) => ['--ro-bind', join(places.etc, name), `/etc/${name}`]),
     ...['--dev', '/dev', '--proc', '/proc', '--size', String(tmpBytes), '--tmpfs', IN_GUEST.tmp],
     ...['--ro-bind-try', '/nix/store', '/nix/store'],
-    ...outermostFirst(await reachableBinds(spec)).flatMap(({ source, target }) => ['--ro-bind-try', source, target]),
+    ...outermostFirst(spec.bindPaths).flatMap(({ source, target }) => ['--ro-bind-try', source, target]),
     ...['--ro-bind', spec.guestAgent.node, PAYLOAD.node, '--ro-bind', spec.guestAgent.bundle, PAYLOAD.bundle],
     ...(spec.caBundle === null ? [] : ['--ro-bind', spec.caBundle, PAYLOAD.caBundle]),
     ...['--ro-bind', places.linkFolder, PAYLOAD.linkFolder],
@@ -68,13 +67,6 @@ async function systemFolders(): Promise<string[]> {
     }
   }
   return options;
-}
-
-/** `--ro-bind-try` forgives only a source that is missing: one that the guest's user cannot reach would end bubblewrap. */
-async function reachableBinds({ bindPaths, owner }: BootSpec): Promise<ReadOnlyBind[]> {
-  if (owner === undefined) return [...bindPaths];
-  const reachable = await Promise.all(bindPaths.map(({ source }) => isReachableBy(source, owner)));
-  return bindPaths.filter((_, index) => reachable[index] === true);
 }
 
 /** A bind over another hides it, so outer folders come first. Nothing is bound over what the guest itself is made of. */

@@ -6,6 +6,7 @@ import { killMarked } from '../processes/marked-processes.ts';
 import { checkBootSpec, guestFolder, makeGuestFolder } from './guest-layout.ts';
 import { BUBBLEWRAP_PLACES, type BubblewrapProbe, probeBubblewrap } from './probe-bubblewrap.ts';
 import { ProcessVm } from './process-vm.ts';
+import { withoutUnreachable } from './reachable-by.ts';
 import { removeGuestFolder } from './remove-folder.ts';
 import { type GuestProcess, logTail, startGuest } from './start-guest.ts';
 
@@ -47,8 +48,9 @@ export class ProcessDriver implements Driver {
     };
   }
 
-  async boot(spec: BootSpec): Promise<Vm> {
-    checkBootSpec(spec);
+  async boot(wanted: BootSpec): Promise<Vm> {
+    checkBootSpec(wanted);
+    const spec = await withoutUnreachable(wanted);
     const bubblewrap = await this.#bubblewrap(spec.owner);
     if (!bubblewrap.usable && !spec.allowUnisolated) {
       throw new CodedError('isolation_missing', `VM ${spec.vmId} would run without isolation: ${bubblewrap.reason}.`, {

@@ -3,12 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { BootSpec, GuestOwner } from '../../src/port/driver.ts';
-import { bubblewrapOptions } from '../../src/process-driver/bubblewrap-options.ts';
-import { guestFolder } from '../../src/process-driver/guest-layout.ts';
+import { withoutUnreachable } from '../../src/process-driver/reachable-by.ts';
 
 const OTHER_USER: GuestOwner = { uid: 210_001, gid: 210_001 };
 
-describe('the options of bubblewrap', () => {
+describe('what a guest is made of', () => {
   let folder: string;
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'firecrew-binds-'));
@@ -18,13 +17,14 @@ describe('the options of bubblewrap', () => {
   });
   afterEach(async () => await rm(folder, { recursive: true, force: true }));
 
-  async function boundSources(owner?: GuestOwner): Promise<string[]> {
+  async function boundFolders(owner?: GuestOwner): Promise<{ binds: string[]; path: string }> {
+    const binds = ['open', 'closed', 'missing'].map((name) => join(folder, name, 'bin'));
     const spec: BootSpec = {
       vmId: 'vm',
       folder: join(folder, 'vm'),
       guestAgent: { node: '/n', bundle: '/b' },
-      bindPaths: ['open', 'closed', 'missing'].map((name) => ({ source: join(folder, name, 'bin'), target: join(folder, name, 'bin') })),
-      path: '',
+      bindPaths: binds.map((path) => ({ source: path, target: path })),
+      path: ['/usr/bin', ...binds].join(':'),
       caBundle: null,
       limits: { memoryMib: 64, diskMib: 64 },
       attemptMarker: 'turn.1.1',
@@ -33,15 +33,16 @@ describe('the options of bubblewrap', () => {
       onRefused: () => undefined,
       ...(owner === undefined ? {} : { owner }),
     };
-    const options = await bubblewrapOptions(spec, guestFolder(spec.folder), true);
-    return options.filter((option, index) => options[index - 1] === '--ro-bind-try' && option.startsWith(folder));
+    const { bindPaths, path } = await withoutUnreachable(spec);
+    return { binds: bindPaths.map(({ source }) => source), path };
   }
 
-  it('leave out what the user of the guest cannot reach, which would end bubblewrap', async () => {
-    expect(await boundSources(OTHER_USER)).toEqual([join(folder, 'open', 'bin')]);
+  it('leaves out the folders that its user cannot reach', async () => {
+    const open = join(folder, 'open', 'bin');
+    expect(await boundFolders(OTHER_USER)).toEqual({ binds: [open], path: `/usr/bin:${open}` });
   });
 
-  it('bind everything for a guest that runs as this user', async () => {
-    expect(await boundSources()).toHaveLength(3);
+  it('is what was asked for where the guest runs as this user', async () => {
+    expect((await boundFolders()).binds).toHaveLength(3);
   });
 });
