@@ -82,6 +82,8 @@ export function answerAction(machine: AttemptMachine, sequence: number, answer: 
 export function interruptAttempt(machine: AttemptMachine, interrupt: Interrupt): AttemptMachine {
   const { action } = machine;
   if (action.type === 'finish') return machine;
+  // A rescue ends the guest itself: that it is gone then says nothing.
+  if (interrupt.type === 'guest_lost' && action.type === 'collect' && action.rescue) return machine;
   if (machine.ending !== null) return interrupt.type === 'guest_lost' ? rescue(machine) : machine;
   const ending = endingOf(interrupt);
   const next = { ...machine, ending };

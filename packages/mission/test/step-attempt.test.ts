@@ -213,4 +213,13 @@ describe('any attempt', () => {
       ),
     );
   });
+
+  it('does not take the end of the guest that a rescue brings about for a loss', () => {
+    const collecting = at('collect');
+    const rescuing = answerAction(collecting, collecting.sequence, FAILED);
+    expect(rescuing.action).toMatchObject({ type: 'collect', rescue: true });
+    const told = interruptAttempt(rescuing, { type: 'guest_lost', detail: 'exit 0' });
+    expect(told).toBe(rescuing);
+    expect(outcome(trace(told, (action) => (action === 'collect(rescue)' ? FAILED : DONE)).end)).toEqual({ kind: 'uncollected' });
+  });
 });
