@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { CodedError, codeOf, messageOf } from '@firecrew/base';
 import type { LinkStream } from '@firecrew/link';
@@ -23,7 +23,8 @@ export class SentTrees {
     const { id, path } = request;
     if (this.#trailers.has(id)) throw new CodedError('transfer_id_taken', `the transfer ${id} was made before`, { id });
     if (this.#sending >= MAX_TRANSFERS) throw new CodedError('too_many_transfers', `${MAX_TRANSFERS} transfers are under way`, { id });
-    const stats = await stat(path).catch((error: unknown) => {
+    // A link in the place of the folder would have another folder packed as this one.
+    const stats = await lstat(path).catch((error: unknown) => {
       throw new CodedError('path_missing', `${JSON.stringify(path.slice(0, 200))} cannot be read (${codeOf(error) ?? 'error'})`, { id });
     });
     if (!stats.isDirectory()) throw new CodedError('path_missing', `${JSON.stringify(path.slice(0, 200))} is no folder`, { id });
