@@ -47,6 +47,7 @@ export class NodeAgent {
   #sentRenewals = new Map<number, number>();
   #timers: NodeJS.Timeout[] = [];
   #capabilities = '';
+  #shimsWritten: Promise<void> = Promise.resolve();
   #renewTimer: NodeJS.Timeout | undefined;
 
   constructor(options: NodeAgentOptions) {
@@ -287,8 +288,15 @@ export class NodeAgent {
     if (names.length === 0) await removeOldVersions(join(this.#options.config.home, 'versions'), this.#options.version.digest);
   }
 
-  /** Which shims there are, for `firecrew status`. */
+  /** Says which shims there are, for `firecrew status`: one writer at a time, and a failure is no reason to refuse a turn. */
   async #writeShims(): Promise<void> {
+    this.#shimsWritten = this.#shimsWritten
+      .then(() => this.#writeShimsNow())
+      .catch((error: unknown) => this.#options.log.warn({ err: error }, 'the list of shims could not be written'));
+    await this.#shimsWritten;
+  }
+
+  async #writeShimsNow(): Promise<void> {
     const shims = [...this.#keepers.values()].flatMap((keeper) => {
       const { identity } = keeper;
       return identity === undefined

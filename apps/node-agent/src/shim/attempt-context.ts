@@ -26,6 +26,8 @@ export interface AttemptState {
   checkpoint: boolean;
   /** Snapshot that the check passed on. */
   checkedSnapshot: string | null;
+  /** Whether the newest check was ended at its time limit. */
+  checkTimedOut: boolean;
   feedback: string | null;
   checkInputsChanged: readonly string[];
   restoredPaths: readonly string[];

@@ -1,4 +1,4 @@
-import { mkdir, stat } from 'node:fs/promises';
+import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   byteKey,
@@ -8,17 +8,23 @@ import {
   type ManifestEntry,
   readableName,
 } from '@firecrew/artifact-capture';
+import { CodedError } from '@firecrew/base';
 import type { CapturedTree } from '@firecrew/protocol';
-import { getTree, type OutgoingTree, type TreeExclusion, type Vm } from '@firecrew/vmm';
+import { getTree, INCOMPLETE_REASONS, type OutgoingTree, type TreeExclusion, type Vm } from '@firecrew/vmm';
 import { canonicaliseArchive } from '@firecrew/workspace';
 import type { AttemptContext, StagedTree } from './attempt-context.ts';
 
 /** Time to wait for a link when a tree is collected; then the disk is read without the guest. */
 const SESSION_TIMEOUT_MS = 15_000;
+/** Paths that an error names. */
+const MAX_NAMED = 10;
 /** Names of a report that are kept. */
 const MAX_REPORTED = 1000;
 
-/** Reads the workspace out of a VM into a staged, canonical blob: through the guest agent, or from the VM's disk with `rescue`. */
+/**
+ * Reads the workspace out of a VM into a staged, canonical blob: through the guest agent, or from the VM's disk with `rescue`.
+ * Throws `tree_incomplete` when something that belongs to the tree could not be read: it would look deleted.
+ */
 export async function collectTree(context: AttemptContext, vm: Vm, name: string, round: number, rescue: boolean): Promise<StagedTree> {
   const exclude = exclusionOf(context);
   const { workspace } = vm.guestPaths;
@@ -34,6 +40,15 @@ async function stageTree(context: AttemptContext, outgoing: OutgoingTree, name: 
   const snapshot = await canonicaliseArchive(outgoing.stream, file);
   // Only the trailer proves that all of it came.
   const trailer = await outgoing.trailer();
+  const missing = trailer.skipped.filter((item) => INCOMPLETE_REASONS.includes(item.reason));
+  if (missing.length > 0) {
+    await rm(file, { force: true });
+    const names = missing.slice(0, MAX_NAMED).map((item) => `${item.path} (${item.reason})`);
+    throw new CodedError('tree_incomplete', `${missing.length} paths of the workspace could not be collected: ${names.join(', ')}`, {
+      id: context.spec.turnId,
+      action: 'Leave files that their owner can read, of names and sizes within the limits.',
+    });
+  }
   const captured: CapturedTree = {
     snapshotId: snapshot.snapshotId,
     blobDigest: snapshot.blobDigest,

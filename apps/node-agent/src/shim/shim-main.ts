@@ -72,6 +72,7 @@ async function makeContext(paths: TurnPaths, spec: TurnSpec, launch: ShimLaunch)
       tree: null,
       checkpoint: false,
       checkedSnapshot: null,
+      checkTimedOut: false,
       feedback: null,
       checkInputsChanged: [],
       restoredPaths: [],

@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { contractVariables, findBackend } from '@firecrew/backend';
-import { CodedError } from '@firecrew/base';
+import { CodedError, codeOf } from '@firecrew/base';
 import { commandHarness } from '@firecrew/harness';
 import type { AttemptAnswer, Purpose } from '@firecrew/mission';
-import { CHECK_FEEDBACK_BYTES, checkInputsChanged, checkIsDue, decideRound, type Gate } from '@firecrew/stop-gate';
+import type { RoundRecord } from '@firecrew/protocol';
+import { CHECK_FEEDBACK_BYTES, type CheckResult, checkInputsChanged, checkIsDue, decideRound, type Gate } from '@firecrew/stop-gate';
 import { guestHealth, type Vm } from '@firecrew/vmm';
 import { readManifestOfBlob } from '@firecrew/workspace';
-import { type AttemptContext, attemptMarker, roundRecord } from './attempt-context.ts';
+import { type AttemptContext, type AttemptState, attemptMarker, roundRecord, type StagedTree } from './attempt-context.ts';
 import { changedPaths, collectTree } from './collect-tree.ts';
 import { OutputTail } from './output-tail.ts';
 import { restoreProtected } from './restore-protected.ts';
@@ -19,6 +20,9 @@ import { takeCheckpoints } from './take-checkpoints.ts';
 const DONE: AttemptAnswer = { type: 'done' };
 /** Bytes of output of one command that the guest keeps. */
 const OUTPUT_LIMIT_BYTES = 256 * 1024 * 1024;
+/** Time and output for opening what an agent closed to itself. */
+const OPEN_TIMEOUT_MS = 60_000;
+const OPEN_OUTPUT_BYTES = 64 * 1024;
 /** Least time a command is given, so that a deadline of now is still a deadline. */
 const MIN_TIMEOUT_MS = 1;
 
@@ -172,7 +176,7 @@ export async function runAgent(context: AttemptContext, round: number, signal: A
 export async function collect(context: AttemptContext, round: number, rescue: boolean): Promise<AttemptAnswer> {
   const { spec, state } = context;
   await context.gate.close();
-  const collected = await collectTree(context, vmOf(context), `round-${round}${rescue ? '-rescued' : ''}`, round, rescue);
+  const collected = await collectWhole(context, round, rescue);
   const paths = changedPaths(context, collected.entries);
   const restored = await restoreProtected(context, collected, paths, round);
   state.tree = restored.tree;
@@ -187,6 +191,21 @@ export async function collect(context: AttemptContext, round: number, rescue: bo
   return { type: 'done', checkDue: gate !== undefined && checkIsDue(gate, changed) };
 }
 
+/** Collects a tree with everything that belongs to it: what its owner closed to itself is opened for a second try. */
+async function collectWhole(context: AttemptContext, round: number, rescue: boolean): Promise<StagedTree> {
+  const vm = vmOf(context);
+  const name = `round-${round}${rescue ? '-rescued' : ''}`;
+  try {
+    return await collectTree(context, vm, name, round, rescue);
+  } catch (error) {
+    if (rescue || codeOf(error) !== 'tree_incomplete') throw error;
+    const command = { id: `open-${round}`, argv: ['/bin/chmod', '-R', 'u+rwX', '--', '.'], cwd: vm.guestPaths.workspace, env: null };
+    const ignored = { timeoutMs: OPEN_TIMEOUT_MS, outputLimitBytes: OPEN_OUTPUT_BYTES, onOutput: () => undefined };
+    await runCommand(vm, { ...command, ...ignored }, new AbortController().signal);
+    return await collectTree(context, vm, `${name}-opened`, round, false);
+  }
+}
+
 /** Runs the check in the VM that is up; whether it passed is the gate's to say. */
 export async function check(context: AttemptContext, round: number, signal: AbortSignal): Promise<AttemptAnswer> {
   const { spec, state } = context;
@@ -199,6 +218,7 @@ export async function check(context: AttemptContext, round: number, signal: Abor
   const end = await runCommand(vm, shell(context, vm, 'check', spec.check.command, spec.check.timeoutMs, tail), signal);
   await context.gate.close();
   const status = end.kind === 'exited' && end.exitCode === 0 ? ('passed' as const) : ('failed' as const);
+  state.checkTimedOut = end.kind === 'timed_out';
   if (status === 'passed') state.checkedSnapshot = state.tree.captured.snapshotId;
   roundRecord(state, round).check = { status, exitCode: end.exitCode, outputTail: tail.text() };
   context.events.add({
@@ -218,26 +238,26 @@ export async function check(context: AttemptContext, round: number, signal: Abor
 export function decideGate(context: AttemptContext, round: number): AttemptAnswer {
   const { spec, state } = context;
   const record = roundRecord(state, round);
-  const gate = gateOf(context);
-  const decision =
-    gate === undefined
-      ? ({ verdict: 'satisfied', reason: 'no_gate' } as const)
-      : decideRound({
-          gate,
-          round,
-          maxRounds: spec.gate.maxRounds,
-          changed: record.changed ?? 'unknown',
-          check:
-            record.check === null
-              ? { status: 'not_run' }
-              : { status: record.check.status, exitCode: record.check.exitCode, outputTail: record.check.outputTail },
-        });
+  const decision = decideRound({
+    gate: gateOf(context),
+    round,
+    maxRounds: spec.gate.maxRounds,
+    changed: record.changed ?? 'unknown',
+    check: checkResultOf(state, record),
+    ...(record.agent === null ? {} : { agent: record.agent }),
+  });
   const feedback = 'feedback' in decision ? decision.feedback : '';
   const detail = decision.verdict === 'unrunnable' ? decision.detail : decision.reason;
   record.gate = { verdict: decision.verdict, reason: decision.reason };
   state.feedback = decision.verdict === 'next_round' ? feedback : null;
   context.events.add({ kind: 'gate', round, verdict: decision.verdict, reason: decision.reason, feedback });
   return { type: 'gate', verdict: decision.verdict, detail: decision.verdict === 'satisfied' ? '' : detail };
+}
+
+function checkResultOf(state: AttemptState, record: RoundRecord): CheckResult {
+  if (record.check === null) return { status: 'not_run' };
+  const { status, exitCode, outputTail } = record.check;
+  return { status, exitCode, timedOut: state.checkTimedOut, outputTail };
 }
 
 /** Ends a VM and everything it is. What could not be removed is told, and the cleaner of the node looks after it. */
