@@ -92,6 +92,12 @@ async function listen(server: Server): Promise<number> {
 }
 
 export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
+  // First, since it may refuse: nothing is open yet.
+  const policy = createPolicy({
+    rules: loadAllowList(options.allow ?? ['api.example.test', '.pkg.example.test']),
+    addressRules: options.addressRules ?? [],
+    ownAddresses: options.ownAddresses ?? ['127.0.0.1', '::1'],
+  });
   const lines: EgressAuditLine[] = [];
   const lookedUp: string[] = [];
   const dialled: string[] = [];
@@ -107,11 +113,6 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     else options.upstream(socket);
   });
   const upstreamPort = await listen(upstream);
-  const policy = createPolicy({
-    rules: loadAllowList(options.allow ?? ['api.example.test', '.pkg.example.test']),
-    addressRules: options.addressRules ?? [],
-    ownAddresses: options.ownAddresses ?? ['127.0.0.1', '::1'],
-  });
   const proxy = createEgressProxy({
     policy,
     ids: { vm: 'vm_test' },
