@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { tables } from '@firecrew/store';
 import { sql } from 'drizzle-orm';
 import type { ServerContext } from '../context.ts';
@@ -33,28 +34,13 @@ function startLoop(context: ServerContext, name: string, everyMs: number, work: 
   const running = (async () => {
     while (!gone.signal.aborted) {
       await work().catch((error: unknown) => context.log.warn({ err: error, loop: name }, 'a loop failed and goes on'));
-      await pause(everyMs, gone.signal);
+      await setTimeout(everyMs, undefined, { signal: gone.signal }).catch(() => undefined);
     }
   })();
   return async () => {
     gone.abort();
     await running;
   };
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener(
-      'abort',
-      () => {
-        clearTimeout(timer);
-        resolve();
-      },
-      { once: true },
-    );
-  });
 }
 
 async function wakeRunning(context: ServerContext): Promise<void> {
