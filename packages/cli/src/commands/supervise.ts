@@ -22,8 +22,7 @@ export async function superviseCommand(context: CommandContext): Promise<number>
   const settings = readStartedSettings(home.paths) ?? settingsOf(context, home);
   const supervisor = new Supervisor({ home, settings, apps: locateApps(), log });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => supervisor.stop());
-  // The terminal that it was started from may go away.
-  process.on('SIGHUP', () => undefined);
+  process.on('SIGHUP', () => supervisor.retryNow());
   log.info({ home: home.paths.root, pid: process.pid, version: context.version }, 'supervisor starts');
   try {
     await supervisor.run();

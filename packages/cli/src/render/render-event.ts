@@ -93,7 +93,10 @@ function renderTurnEvent(body: TurnEventBody): EventLine[] {
       return one(succeeded(body) ? 'plain' : 'warn', `agent ${ending(body)} after ${seconds(body.durationMs)}${left}`);
     }
     case 'collected':
-      return one('quiet', `${body.tree.files} ${body.tree.files === 1 ? 'file' : 'files'} collected${body.changed ? '' : '; nothing was changed'}`);
+      return one(
+        'quiet',
+        `${body.tree.files} ${body.tree.files === 1 ? 'file' : 'files'} collected${body.changed ? '' : '; nothing was changed'}`,
+      );
     case 'check.ended': {
       if (body.status === 'passed') return one('good', `check passed after ${seconds(body.durationMs)}`);
       const head = body.status === 'failed' ? `check failed: ${ending(body)}` : `check could not be run: ${ending(body)}`;

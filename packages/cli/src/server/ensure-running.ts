@@ -1,5 +1,5 @@
 import { mkdirSync, utimesSync } from 'node:fs';
-import { CodedError, isAlive } from '@firecrew/base';
+import { CodedError, isAlive, signalProcess } from '@firecrew/base';
 import type { Home } from '../home/open-home.ts';
 import { createFile, readText, replaceFile } from '../home/write-file.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -60,6 +60,7 @@ export async function ensureRunning(home: Home, options: EnsureOptions): Promise
   const end = performance.now() + (options.timeoutMs ?? START_TIMEOUT_MS);
   const beganAt = new Date().toISOString();
   let started = false;
+  let nudged = false;
   let spawned: ReturnType<typeof startSupervisor>;
   for (;;) {
     options.signal?.throwIfAborted();
@@ -73,6 +74,12 @@ export async function ensureRunning(home: Home, options: EnsureOptions): Promise
       const found = await readiness(home, joined);
       if (found !== undefined) return { url: found.url, started };
       demandNoProblem(home, beganAt);
+      if (!nudged && readProblems(home.paths).length > 0) {
+        // Its next try may be half a minute away.
+        const { supervisor } = readProcesses(home.paths);
+        if (supervisor !== undefined) signalProcess(supervisor, 'SIGHUP');
+        nudged = true;
+      }
     }
     if (performance.now() >= end) throw await timedOut(home);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));

@@ -77,6 +77,7 @@ export class Supervisor {
 
   /** Runs until `stop` is called, the home is gone, or nobody has used it for long. */
   async run(): Promise<void> {
+    writeProblems(this.#home.paths, []);
     this.#adopt();
     createFile(this.#home.paths.lastUse, '');
     let readyAt = 0;
@@ -102,6 +103,11 @@ export class Supervisor {
 
   stop(): void {
     this.#stopping = true;
+  }
+
+  /** Starts at once what waits for its next try: somebody wants it now, and may have mended what was wrong. */
+  retryNow(): void {
+    for (const role of ROLES) this.#roles[role].endedAtMs = undefined;
   }
 
   #adopt(): void {

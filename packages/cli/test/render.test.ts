@@ -1,0 +1,306 @@
+import { type MissionEvent, missionEventSchema } from '@firecrew/protocol';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { freeName } from '../src/commands/artifacts.ts';
+import { cleanLine, cleanLines, LINE_MAX_CHARS } from '../src/render/clean-text.ts';
+import { HELD_MAX_CHARS, LogLines } from '../src/render/log-lines.ts';
+import { wantsColour } from '../src/render/output.ts';
+import { renderEvent, seconds } from '../src/render/render-event.ts';
+import { renderSummary } from '../src/render/render-summary.ts';
+import { statusLine } from '../src/render/run-screen.ts';
+import { displayWidth, renderTable } from '../src/render/table.ts';
+import { endOfRun, learn, newFacts } from '../src/run/run-facts.ts';
+
+const AT = '2030-01-01T00:00:00.000Z';
+const TURN = { phaseId: 'phs_0000000000000000', turnId: 'trn_0000000000000000', attempt: 1 };
+const event = (body: unknown): MissionEvent => missionEventSchema.parse({ seq: 1, at: AT, body });
+const turnEvent = (body: unknown): MissionEvent => event({ kind: 'turn.event', ...TURN, seq: 1, body });
+const text = (one: MissionEvent): string[] => renderEvent(one).map((line) => line.text);
+const LINE = {
+  connection: 1,
+  purpose: 'agent',
+  address: null,
+  verdict: 'deny',
+  rule: null,
+  bytesIn: null,
+  bytesOut: null,
+  lookupMs: null,
+  connectMs: null,
+  durationMs: null,
+};
+
+/** [what happened, its event, the lines] */
+const EVENTS: readonly (readonly [string, MissionEvent, readonly string[]])[] = [
+  [
+    'a wait',
+    event({ kind: 'turn.waiting', ...TURN, reason: 'fleet_full', detail: '2 nodes are full' }),
+    ['waiting: fleet full: 2 nodes are full'],
+  ],
+  ['a placement', event({ kind: 'turn.placed', ...TURN, nodeId: 'nod_0000000000000000', node: 'local' }), ['placed on node local']],
+  ['the agent at work', turnEvent({ kind: 'step', step: 'agent', round: 2, purpose: 'agent' }), ['agent works, round 2']],
+  [
+    'no isolation',
+    turnEvent({ kind: 'attempt.started', isolation: 'none', detail: 'no bwrap' }),
+    ['nothing isolates this run from the host: no bwrap'],
+  ],
+  [
+    'a check that passed',
+    turnEvent({
+      kind: 'check.ended',
+      round: 1,
+      status: 'passed',
+      exitCode: 0,
+      signal: null,
+      timedOut: false,
+      durationMs: 1234,
+      outputTail: '',
+    }),
+    ['check passed after 1.2 s'],
+  ],
+  [
+    'a check that failed',
+    turnEvent({
+      kind: 'check.ended',
+      round: 1,
+      status: 'failed',
+      exitCode: 1,
+      signal: null,
+      timedOut: false,
+      durationMs: 9,
+      outputTail: 'one\n\u001b[2Jtwo\n',
+    }),
+    ['check failed: exited with 1', '  one', '  two'],
+  ],
+  [
+    'a check without output',
+    turnEvent({
+      kind: 'check.ended',
+      round: 1,
+      status: 'failed',
+      exitCode: 1,
+      signal: null,
+      timedOut: false,
+      durationMs: 9,
+      outputTail: '\n',
+    }),
+    ['check failed: exited with 1'],
+  ],
+  [
+    'a denial',
+    turnEvent({ kind: 'egress', line: { ...LINE, event: 'refused', host: 'evil.example', port: 443, reason: 'not_allowed' } }),
+    ['denied: evil.example:443 for the agent (not allowed)'],
+  ],
+  ['an allowed connection', turnEvent({ kind: 'egress', line: { ...LINE, event: 'open', host: 'a', port: 443, reason: 'ok' } }), []],
+  [
+    'an attempt that failed',
+    event({ kind: 'turn.ended', ...TURN, outcome: { kind: 'lost', reason: 'node_lost' }, detail: '', retrying: true }),
+    ['attempt 1 ended: it was lost (node_lost); another is made'],
+  ],
+  ['an attempt that completed', event({ kind: 'turn.ended', ...TURN, outcome: { kind: 'completed' }, detail: '', retrying: false }), []],
+];
+
+describe('an event', () => {
+  it.each(EVENTS)('is told: %s', (_what, one, lines) => {
+    expect(text(one)).toEqual(lines);
+  });
+
+  it('never brings a control character to the terminal', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (hostile) => {
+        const lines = [
+          ...text(turnEvent({ kind: 'notice', level: 'warning', code: hostile, message: hostile })),
+          ...text(
+            turnEvent({
+              kind: 'check.ended',
+              round: 1,
+              status: 'failed',
+              exitCode: 1,
+              signal: hostile,
+              timedOut: false,
+              durationMs: 1,
+              outputTail: hostile,
+            }),
+          ),
+          ...text(
+            turnEvent({
+              kind: 'egress',
+              line: { ...LINE, event: 'refused', host: hostile.slice(0, 100), port: 1, reason: hostile.slice(0, 100) },
+            }),
+          ),
+        ];
+        for (const line of lines) expect(line).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e\u2066]/);
+      }),
+    );
+  });
+});
+
+describe('text from elsewhere', () => {
+  it.each([
+    ['\u001b[31mred\u001b[0m', 'red'],
+    ['\u001b]0;title\u0007x', 'x'],
+    ['\u001b]8;;https://evil\u001b\\link\u001b]8;;\u001b\\', 'link'],
+    ['a\rb\nc\td', 'a b c d'],
+    ['\u202egnp.exe', 'gnp.exe'],
+    ['\u009b31mx', '31mx'],
+    ['ä€😀', 'ä€😀'],
+    ['x'.repeat(LINE_MAX_CHARS), 'x'.repeat(LINE_MAX_CHARS)],
+    ['x'.repeat(LINE_MAX_CHARS + 1), `${'x'.repeat(LINE_MAX_CHARS)}…`],
+  ])('is shown without control: %j', (raw, shown) => {
+    expect(cleanLine(raw)).toBe(shown);
+  });
+
+  it('keeps the last lines and counts the others', () => {
+    expect(cleanLines('a\nb\nc\nd\n', 2)).toEqual(['… 2 lines before', 'c', 'd']);
+    expect(cleanLines('a\nb', 2)).toEqual(['a', 'b']);
+    expect(cleanLines('10%\r50%\r100%\r\n', 2)).toEqual(['100%']);
+  });
+});
+
+describe('output of an agent', () => {
+  it('is whole lines wherever it was cut', () => {
+    const whole = Buffer.from('first ä€😀\nsecond\r\nthird');
+    fc.assert(
+      fc.property(fc.array(fc.nat(whole.length), { maxLength: 8 }), (cuts) => {
+        const lines = new LogLines();
+        const edges = [0, ...[...cuts].sort((a, b) => a - b), whole.length];
+        const shown = edges.slice(1).flatMap((end, index) => lines.push(whole.subarray(edges[index] ?? 0, end)));
+        expect([...shown, ...lines.end()]).toEqual(['first ä€😀', 'second', 'third']);
+      }),
+    );
+  });
+
+  it('without a line end is not held back without bound', () => {
+    const lines = new LogLines();
+    expect(lines.push(Buffer.from('x'.repeat(HELD_MAX_CHARS)))).toEqual([]);
+    expect(lines.push(Buffer.from('y'))).toHaveLength(1);
+    expect(lines.end()).toEqual([]);
+  });
+});
+
+describe('a table', () => {
+  it('has columns as wide as their widest cell and no blanks at the end', () => {
+    expect(
+      renderTable(
+        ['a', 'long head'],
+        [
+          ['wide cell', 'x'],
+          ['', ''],
+        ],
+      ),
+    ).toEqual(['a          long head', 'wide cell  x', '']);
+  });
+  it.each([
+    ['abc', 3],
+    ['漢字', 4],
+    ['é', 1],
+    ['😀', 2],
+  ])('knows the width of %s', (cell, width) => {
+    expect(displayWidth(cell)).toBe(width);
+  });
+});
+
+describe('colours', () => {
+  it.each([
+    [true, {}, true],
+    [false, {}, false],
+    [true, { NO_COLOR: '1' }, false],
+    [true, { NO_COLOR: '' }, true],
+    [true, { TERM: 'dumb' }, false],
+  ])('on a terminal %s with %j: %s', (isTerminal, env, wanted) => {
+    expect(wantsColour(isTerminal, env)).toBe(wanted);
+  });
+});
+
+it('keeps the status line narrower than the terminal', () => {
+  for (const columns of [10, 20, 80])
+    expect(displayWidth(statusLine('⠋', '漢'.repeat(100), 1_000, columns))).toBeLessThan(Math.max(columns, 10));
+});
+
+it.each([
+  [0, '0.0 s'],
+  [9_949, '9.9 s'],
+  [59_400, '59 s'],
+  [61_000, '1 min 1 s'],
+])('tells %d ms as %s', (ms, said) => {
+  expect(seconds(ms)).toBe(said);
+});
+
+it.each([
+  ['changes.patch', 'changes.patch'],
+  ['../../etc/passwd', 'passwd'],
+  ['a\\b', 'b'],
+  ['..', 'art_1'],
+  ['.bashrc', 'bashrc'],
+  ['-rf', 'rf'],
+  ['a b\u001b', 'a_b_'],
+  ['taken', 'art_1-taken'],
+])('saves the artifact %j as %j', (name, file) => {
+  expect(freeName({ id: 'art_1', name }, (one) => one === 'taken')).toBe(file);
+});
+
+describe('the end of a run', () => {
+  const delivery = {
+    phaseId: TURN.phaseId,
+    attempt: 1,
+    state: 'delivered',
+    branch: 'firecrew/x',
+    commit: 'a'.repeat(40),
+    baseCommit: 'b'.repeat(40),
+    verified: true,
+    pushed: 'not_wanted',
+    pushDetail: '',
+    diffstat: { files: 1, insertions: 2, deletions: 3 },
+    diffError: null,
+    protectedPaths: [],
+    checkInputsChanged: ['test/a.test.js'],
+  };
+  const end = {
+    missionState: 'completed',
+    outcome: { kind: 'completed' },
+    exitCode: 0,
+    detail: '',
+    delivery,
+    denied: [{ host: 'evil', port: 443, reason: 'not_allowed', connections: 3 }],
+  };
+  const tree = {
+    snapshotId: 'a'.repeat(64),
+    blobDigest: 'b'.repeat(64),
+    bytes: 1,
+    files: 1,
+    round: 1,
+    skipped: [],
+    excluded: [{ path: 'dist', files: 2, bytes: 3, ignored: false }],
+  };
+  const facts = [
+    turnEvent({ kind: 'attempt.started', isolation: 'bubblewrap', detail: '' }),
+    turnEvent({ kind: 'collected', tree, changed: true }),
+    event({ kind: 'mission.ended', end }),
+  ].reduce(learn, newFacts('msn_0000000000000000'));
+  const back = { branch: 'firecrew/x', pushed: 'not_wanted', pushDetail: '' } as const;
+
+  it('says branch, changes, verdict, isolation, and what to look at', () => {
+    const lines = renderSummary(endOfRun(facts, back, null), { hasCheck: true, repository: '/r' }).map((line) => line.text);
+    expect(lines).toEqual([
+      'msn_0000000000000000 completed',
+      'branch    firecrew/x in /r',
+      `commit    ${'a'.repeat(40)}`,
+      'changes   1 file, +2 -3',
+      'verified  yes: the check passed in a fresh sandbox on exactly this tree',
+      'isolation bubblewrap',
+      'check_inputs_changed: the agent changed what the check runs: test/a.test.js',
+      'denied    evil:443, 3 times (not allowed)',
+      'left out though not ignored: dist (2 files)',
+    ]);
+  });
+
+  it('is a failure when the push failed or the branch could not be written', () => {
+    expect(endOfRun(facts, { ...back, pushed: 'failed' }, null).exitCode).toBe(1);
+    expect(endOfRun(facts, back, { code: 'x', message: 'y' }).exitCode).toBe(1);
+    expect(endOfRun(facts, { ...back, pushed: 'awaiting_approval' }, null).exitCode).toBe(0);
+  });
+
+  it('keeps the exit code of the mission where that is worse', () => {
+    const failed = learn(facts, event({ kind: 'mission.ended', end: { ...end, missionState: 'cancelled', exitCode: 3 } }));
+    expect(endOfRun(failed, { ...back, pushed: 'failed' }, null).exitCode).toBe(3);
+  });
+});

@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest';
+import { matchId } from '../src/run/find-mission.ts';
+import { DURATION_MAX_MS, parseDuration } from '../src/run/parse-duration.ts';
+import { isRepositoryUrl, readAddressRules, readRunOptions, titleOf } from '../src/run/run-options.ts';
+
+const GOOD = { repo: '.', task: 'do it', agentCmd: 'agent' };
+
+/** [what is wrong, the options beside good ones, words of the message] */
+const WRONG: readonly (readonly [string, Record<string, unknown>, RegExp])[] = [
+  ['no repository', { repo: undefined }, /no repository/],
+  ['no task', { task: undefined }, /no task/],
+  ['a blank task', { task: ' \n' }, /no task/],
+  ['two tasks', { taskFile: 'f' }, /both --task/],
+  ['no agent', { agentCmd: undefined }, /no agent/],
+  ['a blank agent', { agentCmd: ' ' }, /no agent/],
+  ['a branch of a folder', { branch: 'main' }, /HEAD/],
+  ['a branch of nothing', { repo: false, branch: 'main' }, /--branch/],
+  ['a push of nothing', { repo: false, push: 'origin' }, /--push/],
+  ['files of a URL', { repo: 'https://h/r', include: ['a'] }, /folder/],
+  ['a duration without a unit', { timeout: '30' }, /--timeout "30"/],
+  ['a duration of nothing', { checkTimeout: '0s' }, /--check-timeout/],
+  ['a duration that is too long', { setupTimeout: '8d' }, /--setup-timeout/],
+  ['an address rule without an address', { allowAddress: ['host'] }, /HOST=ADDRESS/],
+  ['an address rule with a name', { allowAddress: ['host=other'] }, /HOST=ADDRESS/],
+  ['an address rule with a port', { allowAddress: ['host:1=10.0.0.1'] }, /HOST=ADDRESS/],
+];
+
+describe('the options of a run', () => {
+  it.each(WRONG)('refuse %s', (_what, options, message) => {
+    expect(() => readRunOptions({ ...GOOD, ...options }, {})).toThrow(message);
+  });
+
+  it('have defaults', () => {
+    expect(readRunOptions(GOOD, {})).toMatchObject({
+      repository: { kind: 'path', path: '.' },
+      setup: 'detect',
+      wait: true,
+      allowUnisolated: false,
+      driver: undefined,
+      timeoutMs: undefined,
+    });
+  });
+
+  it.each([
+    [{ allowUnisolated: true }, {}, true],
+    [{}, { FIRECREW_ALLOW_UNISOLATED: '1' }, true],
+    [{}, { FIRECREW_ALLOW_UNISOLATED: '0' }, false],
+    [{}, { FIRECREW_ALLOW_UNISOLATED: '' }, false],
+  ])('allow what is not isolated by flag or environment only: %j %j', (flags, env, allowed) => {
+    expect(readRunOptions({ ...GOOD, ...flags }, env).allowUnisolated).toBe(allowed);
+  });
+
+  it('gather the addresses of one host', () => {
+    expect(readAddressRules(['a.example=10.0.0.1', 'B=::1', 'a.example=10.1.0.0/16'])).toEqual([
+      { host: 'a.example', addresses: ['10.0.0.1', '10.1.0.0/16'] },
+      { host: 'b', addresses: ['::1'] },
+    ]);
+  });
+
+  it.each([
+    ['https://h/r.git', true],
+    ['ssh://git@h/r', true],
+    ['git@h:r.git', true],
+    ['file:///r', true],
+    ['./a:b', false],
+    ['/srv/a', false],
+    ['a', false],
+  ])('tell a URL from a folder: %s', (text, url) => {
+    expect(isRepositoryUrl(text)).toBe(url);
+  });
+
+  it.each([
+    ['Fix it\nmore', 'Fix it'],
+    ['\n\n## Fix it ', 'Fix it'],
+    ['x'.repeat(300), 'x'.repeat(200)],
+    ['  ', 'untitled'],
+  ])('take the title from the task: %j', (task, title) => {
+    expect(titleOf(task)).toBe(title);
+  });
+
+  it.each([
+    ['90s', 90_000],
+    ['1h30m', 5_400_000],
+    ['1ms', 1],
+    ['7d', DURATION_MAX_MS],
+    ['7d1ms', undefined],
+    ['0s', undefined],
+    ['-1s', undefined],
+    ['1.5h', undefined],
+    ['30', undefined],
+    ['', undefined],
+    ['1h ', undefined],
+  ])('read durations: %j', (text, ms) => {
+    expect(parseDuration(text)).toBe(ms);
+  });
+});
+
+describe('an id', () => {
+  const ids = ['msn_00000000aaaa1234', 'msn_00000000bbbb1234', 'msn_00000000cccc5678'];
+  it.each([
+    ['5678', ids[2]],
+    ['aaaa1234', ids[0]],
+    ['BBBB1234', ids[1]],
+    [ids[1] ?? '', ids[1]],
+  ])('is found by %s', (text, id) => {
+    expect(matchId(text, ids)).toBe(id);
+  });
+  it.each([
+    ['1234', /the end of 2 ids/],
+    ['9999', /there is no mission/],
+    ['78', /too short/],
+  ])('is refused for %s', (text, message) => {
+    expect(() => matchId(text, ids)).toThrow(message);
+  });
+});
