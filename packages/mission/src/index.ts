@@ -13,6 +13,7 @@ export type {
   TurnState,
   WantedTurn,
 } from './aggregate.ts';
+export { expandRecipe, findRecipe, listRecipes } from './expand-recipe.ts';
 export {
   describeOutcome,
   EXIT_CODE,
@@ -24,6 +25,22 @@ export {
   type RefusedReason,
   ruleOf,
 } from './outcome-table.ts';
+export type { PlannedPhase } from './parse-phase.ts';
+export { MAX_RECIPE_PHASES, MAX_RECIPE_TEXT, parseRecipe, type Recipe, type RecipeInput, type RecipePhase } from './parse-recipe.ts';
+export {
+  livePhaseKeys,
+  lookUpPhaseKey,
+  MAX_COMMAND_CHARS,
+  MAX_TASK_CHARS,
+  PHASE_KINDS,
+  type PhaseConfig,
+  type PhaseConfigKey,
+  type PhaseKind,
+  phaseConfigKeys,
+  type Reader,
+  type ValueRule,
+} from './phase-config.ts';
+export { PLAN_REASONS, type PlanReason, type PlanRefusal, type PlanRefused, RECIPE_REASONS, type RecipeReason } from './plan-reasons.ts';
 export type { Dispatch, MissionStore, StoreResult } from './ports.ts';
 export type { RefusalCode } from './reasons.ts';
 export {
@@ -38,4 +55,5 @@ export {
   startAttempt,
 } from './step-attempt.ts';
 export { type MissionFact, type MissionInput, type StepContext, type StepResult, stepMission } from './step-mission.ts';
+export { MAX_PLAN_PHASES, PLANNABLE_KINDS, type Plan, validatePlan } from './validate-plan.ts';
 export { type MissionAction, wantedActions } from './wanted-actions.ts';
