@@ -55,6 +55,19 @@ describe('a plan', () => {
     ]);
   });
 
+  it('is told once of a setting that nothing reads, whatever its value', () => {
+    const result = validatePlan(plan(phase({ maxIterations: 'many' })));
+    expect(result.verdict === 'refused' && result.refusals.map((refusal) => refusal.reason)).toEqual(['plan_inert_key']);
+  });
+
+  it('that is far too long, or has a phase of far too many keys, is told of a bounded number of refusals', () => {
+    const long = validatePlan(plan(...Array.from({ length: 5000 }, () => ({}))));
+    expect(long.verdict === 'refused' && long.refusals.length).toBeLessThanOrEqual(1 + 2 * MAX_PLAN_PHASES);
+    const wide = validatePlan(plan(phase(Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`k${at}`, 1])))));
+    expect(wide.verdict === 'refused' && wide.refusals).toHaveLength(10);
+    expect(wide.verdict === 'refused' && wide.message.length).toBeLessThan(300);
+  });
+
   it('of 1 and of 4 phases is accepted, and each plannable kind is', () => {
     for (const kind of PLANNABLE_KINDS)
       expect(validatePlan(plan(phase({ kind })))).toEqual({ verdict: 'valid', plan: { phases: [{ kind, task: 'do it' }] } });
