@@ -116,6 +116,19 @@ describe('a checkpoint', () => {
   });
 });
 
+describe('what a store holds already', () => {
+  it('is read and written as it is: a single turn has no rounds and runs alone', () => {
+    const stored = {
+      version: 1,
+      topology: { kind: 'solo', nodes: [{ id: 'n0', role: 'engineer' }], edges: [] },
+      status: 'completed',
+      steps: [{ step: 0, nodeId: 'n0', result: 'succeeded', outcome: 'completed', report: '' }],
+    };
+    expect(parseCheckpoint(stored)).toEqual({ verdict: 'valid', execution: stored });
+    expect(startExecution(soloTopology())).toEqual({ ...stored, status: 'running', steps: [] });
+  });
+});
+
 describe('the task text of a turn', () => {
   const first = { role: 'planner', round: 1, earlier: [], sees: [] };
 
