@@ -1,0 +1,88 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { getTree, putTree, type Vm } from '@firecrew/vmm';
+import { packTree, unpackTree } from '@firecrew/workspace';
+import { run, watchGrowth } from '../support/processes.ts';
+import { type BenchRow, measured } from '../support/row.ts';
+import { memoryFolder, withSandbox } from '../support/sandbox.ts';
+import { bestInTurn, timed } from '../support/timing.ts';
+
+const SMALL_FILES = 20_000;
+const FILES_PER_FOLDER = 100;
+const SMALL_BYTES = 2_500;
+const LARGE_FILES = 4;
+const LARGE_BYTES = 62_500_000;
+const ROUNDS = 3;
+
+async function makeTree(root: string): Promise<void> {
+  const noise = randomBytes(SMALL_BYTES * 2);
+  for (let index = 0; index < SMALL_FILES; index += 1) {
+    const folder = join(root, `package-${Math.floor(index / FILES_PER_FOLDER)}`, 'src');
+    if (index % FILES_PER_FOLDER === 0) await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, `module-${index}.js`), noise.subarray(index % SMALL_BYTES, (index % SMALL_BYTES) + SMALL_BYTES));
+  }
+  const block = randomBytes(LARGE_BYTES);
+  for (let index = 0; index < LARGE_FILES; index += 1) await writeFile(join(root, `large-${index}.bin`), block);
+}
+
+async function tarTo(source: string, target: string): Promise<number> {
+  await mkdir(target);
+  const ms = await timed(() => run('sh', ['-c', 'tar -c -C "$0" . | tar -x -C "$1"', source, target]));
+  await rm(target, { recursive: true });
+  return ms;
+}
+
+async function putOnce(vm: Vm, source: string): Promise<number> {
+  const session = await vm.session();
+  return await timed(async () => {
+    const { stream, done } = packTree(source);
+    await Promise.all([putTree(session, vm.guestPaths.workspace, stream), done]);
+  });
+}
+
+async function getOnce(vm: Vm, id: string, target: string): Promise<number> {
+  const session = await vm.session();
+  const ms = await timed(async () => {
+    const { stream, trailer } = await getTree(session, id, vm.guestPaths.workspace);
+    const announced = async () => {
+      const { entries, bytes, sha256 } = await trailer();
+      return { entries, bytes, digest: sha256 };
+    };
+    await unpackTree(stream, target, { trailer: announced });
+  });
+  await rm(target, { recursive: true });
+  return ms;
+}
+
+/** A tree of 20,000 small files and four large ones, 300 MB, into a sandbox and out of it, against `tar c | tar x`. */
+export async function workspaceSuite(): Promise<BenchRow[]> {
+  const folder = await memoryFolder();
+  const [source, target, peer] = ['source', 'out', 'peer'].map((name) => join(folder.path, name)) as [string, string, string];
+  try {
+    await mkdir(source);
+    await makeTree(source);
+    return await withSandbox(folder.path, async (vm, agentPid) => {
+      const [host, guest] = [watchGrowth('self'), watchGrowth(agentPid)];
+      const into = await bestInTurn(
+        ROUNDS,
+        () => putOnce(vm, source),
+        () => tarTo(source, peer),
+      );
+      const out = await bestInTurn(
+        ROUNDS,
+        () => getOnce(vm, randomUUID(), target),
+        () => tarTo(source, peer),
+      );
+      const note = (ms: { ours: number; peer: number }) => `${ms.ours.toFixed(0)} ms; tar ${ms.peer.toFixed(0)} ms`;
+      return [
+        measured('workspace: in, speed of GNU tar', into.peer / into.ours, 'x', { atLeast: 0.5 }, note(into)),
+        measured('workspace: out, speed of GNU tar', out.peer / out.ours, 'x', { atLeast: 0.5 }, note(out)),
+        measured('workspace: growth of the host process', host.stop(), 'MiB', { atMost: 96 }),
+        measured('workspace: growth of the guest agent', guest.stop(), 'MiB', { atMost: 96 }),
+      ];
+    });
+  } finally {
+    await folder.remove();
+  }
+}
