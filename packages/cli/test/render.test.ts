@@ -252,6 +252,7 @@ describe('the end of a run', () => {
     diffstat: { files: 1, insertions: 2, deletions: 3 },
     diffError: null,
     protectedPaths: [],
+    leftOut: [{ path: 'out.log', reason: 'ignored' }],
     checkInputsChanged: ['test/a.test.js'],
   };
   const end = {
@@ -290,6 +291,7 @@ describe('the end of a run', () => {
       'check_inputs_changed: the agent changed what the check runs: test/a.test.js',
       'denied    evil:443, 3 times (not allowed)',
       'left out though not ignored: dist (2 files)',
+      'not in the commit: out.log (ignored)',
     ]);
   });
 

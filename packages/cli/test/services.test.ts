@@ -89,6 +89,29 @@ describe('the services of a home', () => {
     for (const one of findings) expect(one.state === 'problem' && one.fix === null, one.check).toBe(false);
   });
 
+  it('take in the node of another home, once for each token', async () => {
+    const other = new TestHome();
+    try {
+      const { token }: { token: string } = JSON.parse((await home.run('node', 'token', '--json')).stdout);
+      const url = (await ready()).url ?? '';
+      expect((await other.run('node', 'join', url, '--token', token, '--name', 'second')).code).toBe(0);
+      await eventually(async () => {
+        const fleet: { nodes: { name: string; online: boolean }[] } = JSON.parse((await home.run('fleet', '--json')).stdout);
+        return fleet.nodes.some((node) => node.name === 'second' && node.online) ? true : undefined;
+      });
+      const status = await other.status();
+      expect([status.ready, status.server, status.database, status.url]).toEqual([true, null, null, url]);
+      const refused = await other.run('missions');
+      expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('home_is_node')]);
+      const third = new TestHome();
+      const again = await third.run('node', 'join', url, '--token', token, '--name', 'third');
+      await third.remove();
+      expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('join_token_invalid')]);
+    } finally {
+      await other.remove();
+    }
+  });
+
   it('are stopped, and nothing is left', async () => {
     const before = await home.status();
     const { code, stdout } = await home.run('down', '--json');

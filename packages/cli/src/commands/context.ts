@@ -1,11 +1,13 @@
 import { FirecrewClient } from '@firecrew/sdk';
 import { Agent } from 'undici';
+import { UsageError } from '../exit-codes.ts';
 import { chooseHome } from '../home/home-paths.ts';
 import { type Home, openExistingHome, openHome } from '../home/open-home.ts';
 import type { Output } from '../render/output.ts';
 import { type EnsureOptions, ensureRunning } from '../server/ensure-running.ts';
 import { readSettings } from '../settings/read-settings.ts';
 import type { Settings } from '../settings/settings.ts';
+import { readJoined } from '../supervisor/service-config.ts';
 
 /** How long to wait for a connection to the server, in ms. */
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -52,6 +54,8 @@ export interface Connection {
  */
 export async function connectServer(context: CommandContext, options: Partial<EnsureOptions> = {}): Promise<Connection> {
   const home = homeOf(context);
+  const joined = readJoined(home);
+  if (joined !== undefined) throw isNode(home, joined.serverUrl);
   const ensure: EnsureOptions = {
     settings: settingsOf(context, home),
     env: context.env,
@@ -67,8 +71,15 @@ export async function connectServer(context: CommandContext, options: Partial<En
     // Only the first call may believe what was found before it.
     known = undefined;
     if (now !== undefined) return now;
-    return Promise.reject(new Error('this home is a node of another server'));
+    throw isNode(home, 'another host');
   };
   const client = new FirecrewClient({ url, token: home.token, dispatcher });
   return { client, home, close: async () => await dispatcher.destroy() };
+}
+
+function isNode(home: Home, server: string): UsageError {
+  return new UsageError('home_is_node', `${home.paths.root} is a node of the server at ${server} and has none of its own`, {
+    id: home.paths.root,
+    action: 'Run this on the host of the server, or with another home (FIRECREW_HOME).',
+  });
 }

@@ -40,6 +40,8 @@ export function renderSummary(end: RunEnded, facts: SummaryFacts): EventLine[] {
   const unexpected = end.excluded.filter((item) => !item.ignored);
   if (unexpected.length > 0)
     add('warn', `left out though not ignored: ${names(unexpected.map((item) => `${item.path} (${item.files} files)`))}`);
+  if (end.leftOut.length > 0)
+    add('warn', `not in the commit: ${names(end.leftOut.map(({ path, reason }) => `${path} (${reason.replaceAll('_', ' ')})`))}`);
   for (const line of pushLines(end)) lines.push(line);
   if (end.error !== null)
     add(

@@ -53,6 +53,7 @@ async function followLogs(client: FirecrewClient, missionId: string, listener: R
 }
 
 async function waitFor(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
   await new Promise<void>((resolve) => {
     const timer = setTimeout(resolve, ms);
     signal.addEventListener(

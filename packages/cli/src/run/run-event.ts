@@ -33,6 +33,7 @@ export const runEndedSchema = z.strictObject({
   delivery: deliverySchema.shape.state.nullable(),
   denied: z.array(deniedHostSchema),
   excluded: z.array(excludedSchema).describe('Folders that were left out of the result.'),
+  leftOut: deliverySchema.shape.leftOut,
   pushed: pushedSchema,
   pushDetail: z.string(),
   exitCode: z.int().min(0).max(255),

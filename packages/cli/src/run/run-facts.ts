@@ -55,6 +55,7 @@ export function endOfRun(facts: RunFacts, back: BroughtBack, failure: RunEnded['
     delivery: delivery?.state ?? null,
     denied: end?.denied ?? [],
     excluded: [...facts.excluded],
+    leftOut: delivery?.leftOut ?? [],
     pushed: back.pushed,
     pushDetail: back.pushDetail,
     exitCode: exitCode === 0 && failed ? 1 : exitCode,
