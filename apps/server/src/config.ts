@@ -17,6 +17,11 @@ export const serverConfigSchema = z.strictObject({
   ]),
   operatorToken: z.string().min(32).describe('Token of the local operator; stored hashed.'),
   localNode: z.strictObject({ id: nodeIdSchema, name: z.string(), publicKey: z.string() }).nullable(),
+  hostNames: z
+    .array(z.string().min(1).max(253))
+    .max(32)
+    .default([])
+    .describe('Names under which a proxy in front asks for this server, besides addresses and `localhost`.'),
   driverFloor: driverSchema.default('process').describe('The weakest driver that a client may ask for.'),
   ceiling: allowListSchema.nullable().default(null).describe("The operator's egress ceiling; null sets none, an empty list denies all."),
   lease: z.strictObject({ ttlMs: durationMsSchema, renewEveryMs: durationMsSchema }).default({ ttlMs: 300_000, renewEveryMs: 20_000 }),

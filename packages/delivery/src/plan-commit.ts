@@ -34,7 +34,7 @@ export interface CommitPlan {
   readonly message: string;
   readonly author: CommitIdentity;
   readonly committer: CommitIdentity;
-  /** Git's raw form: `<seconds> +0000`. */
+  /** Git's raw form: `@<seconds> +0000`, the only form that git reads for every second. */
   readonly date: string;
 }
 
@@ -64,7 +64,7 @@ function cleanIdentity(identity: CommitIdentity): CommitIdentity {
 export function commitDate(atSeconds: number): string {
   if (!Number.isSafeInteger(atSeconds) || atSeconds < 0 || atSeconds > 2 ** 33 - 1)
     throw new DeliveryError('invalid_date', `${atSeconds} is no commit time`);
-  return `${atSeconds} +0000`;
+  return `@${atSeconds} +0000`;
 }
 
 /** Message, identity and date of a commit: the same input gives the same bytes. Throws `invalid_date`. */

@@ -19,7 +19,7 @@ describe('the commit of a delivery', () => {
         'Fix it\n\nFirecrew-Mission: msn_1\nFirecrew-Phase: phs_1\nFirecrew-Attempt: 2\nFirecrew-Snapshot: ab\nFirecrew-Check: verified\n',
       author: { name: 'Firecrew', email: 'firecrew@localhost' },
       committer: { name: 'Firecrew', email: 'firecrew@localhost' },
-      date: '1700000000 +0000',
+      date: '@1700000000 +0000',
     });
   });
 
@@ -51,8 +51,8 @@ describe('the commit of a delivery', () => {
   });
 
   it('accepts the times at the edges', () => {
-    expect(commitDate(0)).toBe('0 +0000');
-    expect(commitDate(2 ** 33 - 1)).toBe('8589934591 +0000');
+    expect(commitDate(0)).toBe('@0 +0000');
+    expect(commitDate(2 ** 33 - 1)).toBe('@8589934591 +0000');
   });
 
   it('has a plan for the commit that stands for uncommitted changes', () => {

@@ -32,7 +32,7 @@ export function decideAddress(input: { readonly policy: AddressPolicy; readonly 
     return { verdict: 'denied', reason: 'translated_address', address: address.text, rule: '64:ff9b::/96' };
   }
   if (special === undefined) return { verdict: 'allowed', reason: 'public_address', address: address.text, family: address.family };
-  const rule = special.openable ? openingRule(input, address, false) : undefined;
+  const rule = special.openable ? openingRule(input, address, special.reason === 'metadata_address') : undefined;
   return rule === undefined
     ? { verdict: 'denied', reason: special.reason, address: address.text, rule: special.text }
     : { verdict: 'allowed', reason: 'operator_rule', address: address.text, family: address.family, rule };

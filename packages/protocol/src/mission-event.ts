@@ -22,6 +22,9 @@ export const deliverySchema = z.object({
   diffstat: z.object({ files: countSchema, insertions: countSchema, deletions: countSchema }).nullable(),
   diffError: z.string().nullable(),
   protectedPaths: z.array(z.string()),
+  leftOut: z
+    .array(z.object({ path: z.string(), reason: z.string() }))
+    .describe('Paths of the tree that are not in the commit: ignored by the base, or not for git.'),
   checkInputsChanged: z.array(z.string()),
 });
 export type Delivery = z.infer<typeof deliverySchema>;

@@ -21,11 +21,15 @@ export class DataClient {
     this.#attempt = key.attempt;
   }
 
-  /** Fetches an input into `file`; content of another digest or size is refused. Throws `input_unavailable`, `input_damaged`. */
+  /**
+   * Fetches an input into `file`; content of another digest or size is refused. Throws `input_unavailable` when the server does not
+   * give it, `input_damaged`, and uncoded errors where asking again may help.
+   */
   async download(digest: string, bytes: number, file: string): Promise<void> {
     const reply = await this.#call('GET', nodeDataPaths.blob(this.#turnId, this.#attempt, digest));
     if (reply.statusCode !== 200) {
       await reply.body.dump();
+      if (reply.statusCode >= 500) throw new Error(`the server answered with status ${reply.statusCode}`);
       throw new CodedError('input_unavailable', `the input ${digest} cannot be fetched: status ${reply.statusCode}`, { id: digest });
     }
     const hash = createHash('sha256');

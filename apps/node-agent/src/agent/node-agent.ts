@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { lookup } from 'node:dns/promises';
 import { accessSync, closeSync, constants, openSync, writeFileSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir, uptime } from 'node:os';
@@ -7,16 +8,18 @@ import { CodedError, codeOf, messageOf } from '@firecrew/base';
 import { HEALTH_EVERY_MS, type NodeMessage, type ServerMessage, type TurnSpec } from '@firecrew/protocol';
 import type { Driver, GuestOwner } from '@firecrew/vmm';
 import type { Logger } from 'pino';
-import { LAUNCH_FILE, type ShimLaunch } from '../shim/shim-arguments.ts';
+import { LAUNCH_FILE, type ShimLaunch, shimLaunchSchema } from '../shim/shim-arguments.ts';
 import { readSpec, type TurnPaths, turnFolderName, turnPaths, writeWhole } from '../turn-folder/turn-folder.ts';
 import type { NodeConfig } from './config.ts';
 import { DataClient } from './data-client.ts';
+import { fetchInputs } from './fetch-inputs.ts';
 import { findServer } from './find-server.ts';
 import type { InstalledVersion } from './install-version.ts';
 import { removeOldVersions } from './install-version.ts';
 import { probeCapabilities } from './probe-capabilities.ts';
 import { readHealth } from './read-health.ts';
 import { ServerLink } from './server-link.ts';
+import { StartingTurn, type TurnKey } from './starting-turn.ts';
 import { type KeeperHost, TurnKeeper } from './turn-keeper.ts';
 
 /** Period of the look at what this host can do; a change is reported at once, and all of it at each connect. */
@@ -39,7 +42,9 @@ export class NodeAgent {
   readonly #options: NodeAgentOptions;
   readonly #link: ServerLink;
   readonly #keepers = new Map<string, TurnKeeper>();
-  readonly #starting = new Set<string>();
+  readonly #starting = new Map<string, StartingTurn>();
+  /** User ids of the attempts that are here, by the name of their folder. */
+  readonly #owners = new Map<string, number>();
   readonly #turns: string;
   readonly #tokens: string;
   #renewEveryMs = 20_000;
@@ -132,7 +137,8 @@ export class NodeAgent {
   async #renew(): Promise<void> {
     const keepers = [...this.#keepers.values()];
     const answering = await Promise.all(keepers.map(async (keeper) => ((await keeper.answers()) ? keeper : undefined)));
-    const turns = answering.flatMap((keeper) => (keeper === undefined ? [] : [keeper.key]));
+    const starting = [...this.#starting.values()].filter((turn) => turn.reason === undefined).map((turn) => turn.key);
+    const turns = [...starting, ...answering.flatMap((keeper) => (keeper === undefined ? [] : [keeper.key]))];
     if (turns.length === 0) return;
     this.#renewal += 1;
     const sentAtMs = clock();
@@ -144,6 +150,8 @@ export class NodeAgent {
     const sentAtMs = this.#sentRenewals.get(message.id);
     for (const id of this.#sentRenewals.keys()) if (id <= message.id) this.#sentRenewals.delete(id);
     if (sentAtMs === undefined) return;
+    for (const key of message.renewed) this.#startingTurn(key)?.renewed(sentAtMs);
+    for (const key of message.lost) this.#startingTurn(key)?.callOff('superseded');
     await Promise.all(message.renewed.map((key) => this.#keeper(key)?.renewed(sentAtMs)));
     await Promise.all(message.lost.map((key) => this.#keeper(key)?.supersede()));
   }
@@ -151,7 +159,9 @@ export class NodeAgent {
   async #onCancel(message: Extract<ServerMessage, { t: 'turn.cancel' }>): Promise<void> {
     const keeper = this.#keeper(message);
     if (keeper !== undefined) return message.reason === 'superseded' ? await keeper.supersede() : await keeper.cancel();
-    if (message.reason === 'cancelled' && !this.#starting.has(turnFolderName(message))) {
+    const starting = this.#startingTurn(message);
+    if (starting !== undefined) return starting.callOff(message.reason === 'superseded' ? 'superseded' : 'cancelled');
+    if (message.reason === 'cancelled') {
       this.#send({ t: 'turn.refused', ...keyOf(message), code: 'cancelled', message: 'cancelled before it was started' });
     }
   }
@@ -163,20 +173,22 @@ export class NodeAgent {
     const key = { turnId: spec.turnId, attempt: spec.attempt, epoch: spec.epoch };
     if (this.#keepers.has(name)) return void this.#send({ t: 'turn.accepted', ...key });
     if (this.#starting.has(name)) return;
-    this.#starting.add(name);
+    const starting = new StartingTurn(key, clock());
+    this.#starting.set(name, starting);
     try {
-      const sentAtMs = clock();
       await this.#demandIsolation(spec);
-      const paths = await this.#makeFolder(order);
-      this.#launch(spec, paths, sentAtMs);
-      await this.#keep(spec, paths, order.token, sentAtMs);
+      const paths = await this.#makeFolder(order, starting.signal);
+      const serverAddresses = await this.#serverAddresses();
+      starting.signal.throwIfAborted();
+      this.#launch(spec, paths, starting.renewedAtMs, serverAddresses);
+      await this.#keep(spec, paths, order.token, starting.renewedAtMs);
       this.#send({ t: 'turn.accepted', ...key });
       await this.#renew();
     } catch (error) {
-      this.#options.log.error({ ...key, err: error }, 'the turn could not be started');
-      await rm(join(this.#turns, name), { recursive: true, force: true });
-      const code = codeOf(error) === 'unisolated_not_allowed' ? 'unisolated_not_allowed' : 'workspace_unavailable';
-      this.#send({ t: 'turn.refused', ...key, code, message: messageOf(error).slice(0, 2000) });
+      this.#options.log.error({ ...key, err: error, calledOff: starting.reason }, 'the turn could not be started');
+      await this.#removeTurn(name);
+      const code = starting.reason ?? (codeOf(error) === 'unisolated_not_allowed' ? 'unisolated_not_allowed' : 'workspace_unavailable');
+      if (code !== 'superseded') this.#send({ t: 'turn.refused', ...key, code, message: messageOf(error).slice(0, 2000) });
     } finally {
       this.#starting.delete(name);
     }
@@ -192,21 +204,20 @@ export class NodeAgent {
     });
   }
 
-  async #makeFolder({ spec, token, inputs }: Start): Promise<TurnPaths> {
+  async #makeFolder({ spec, token, inputs }: Start, signal: AbortSignal): Promise<TurnPaths> {
     const name = turnFolderName(spec);
     const paths = turnPaths(join(this.#turns, name));
     await rm(paths.root, { recursive: true, force: true });
     await mkdir(paths.inputs, { recursive: true, mode: 0o700 });
     await chmod(paths.root, this.#options.config.owners === null ? 0o700 : 0o711);
     await writeFile(join(this.#tokens, name), token, { mode: 0o600 });
-    const data = this.#dataClient(spec, token);
-    for (const input of inputs) await data.download(input.digest, input.bytes, join(paths.inputs, input.digest));
+    await fetchInputs(this.#dataClient(spec, token), inputs, paths.inputs, signal, clock);
     await writeWhole(paths.spec, `${JSON.stringify(spec)}\n`);
     return paths;
   }
 
   /** Starts the shim in a session of its own, so that it outlives this agent. */
-  #launch(spec: TurnSpec, paths: TurnPaths, renewedAtUptimeMs: number): void {
+  #launch(spec: TurnSpec, paths: TurnPaths, renewedAtUptimeMs: number, serverAddresses: readonly string[]): void {
     const { config, version } = this.#options;
     const launch: ShimLaunch = {
       guestAgent: { node: version.node, bundle: version.guestAgent },
@@ -216,6 +227,7 @@ export class NodeAgent {
       bubblewrap: config.bubblewrap,
       owner: this.#ownerOf(spec),
       renewedAtUptimeMs,
+      serverAddresses: [...serverAddresses],
     };
     const file = join(paths.root, LAUNCH_FILE);
     const log = openSync(paths.shimLog, 'a', 0o600);
@@ -240,13 +252,24 @@ export class NodeAgent {
     }
   }
 
-  /** A user id for the attempt out of the agent's range, so that two attempts are two users of the host. */
+  /** Addresses of the server as they are now: a guest may not reach it by any name. */
+  async #serverAddresses(): Promise<string[]> {
+    const { hostname } = await findServer(this.#options.config);
+    const found = await lookup(hostname.replace(/^\[|\]$/g, ''), { all: true });
+    return found.map((item) => item.address.split('%')[0] ?? item.address);
+  }
+
+  /** A user id of the agent's range that no other attempt has, so that two attempts are two users of the host. */
   #ownerOf(spec: TurnSpec): GuestOwner | null {
     const { owners } = this.#options.config;
     if (owners === null) return null;
-    const taken = [...this.#keepers.values()].length;
-    const at = (Number.parseInt(Buffer.from(spec.turnId).toString('hex').slice(-8), 16) + spec.attempt + taken) % owners.count;
-    return { uid: owners.firstUid + at, gid: owners.firstUid + at };
+    const taken = new Set(this.#owners.values());
+    for (let uid = owners.firstUid; uid < owners.firstUid + owners.count; uid += 1) {
+      if (taken.has(uid)) continue;
+      this.#owners.set(turnFolderName(spec), uid);
+      return { uid, gid: uid };
+    }
+    throw new CodedError('owners_used_up', `all ${owners.count} user ids of this node have an attempt`, { id: spec.turnId });
   }
 
   async #keep(spec: TurnSpec, paths: TurnPaths, token: string, renewedAtMs: number): Promise<TurnKeeper> {
@@ -266,6 +289,7 @@ export class NodeAgent {
   async #forget(keeper: TurnKeeper): Promise<void> {
     const name = turnFolderName(keeper.key);
     this.#keepers.delete(name);
+    this.#owners.delete(name);
     await rm(join(this.#tokens, name), { force: true });
     await this.#writeShims();
   }
@@ -278,10 +302,13 @@ export class NodeAgent {
         const paths = turnPaths(join(this.#turns, name));
         const spec = await readSpec(paths);
         const token = await readFile(join(this.#tokens, name), 'utf8');
+        const launch = shimLaunchSchema.parse(JSON.parse(await readFile(join(paths.root, LAUNCH_FILE), 'utf8')));
+        if (launch.owner !== null) this.#owners.set(name, launch.owner.uid);
         await this.#keep(spec, paths, token, clock());
         this.#options.log.info({ turn: spec.turnId, attempt: spec.attempt }, 'turn adopted');
       } catch (error) {
-        if (codeOf(error) === 'ENOENT') await rm(join(this.#turns, name), { recursive: true, force: true });
+        // Killed before it could launch a shim: the server orders the turn again.
+        if (codeOf(error) === 'ENOENT') await this.#removeTurn(name);
         else this.#options.log.error({ folder: name, err: error }, 'a turn folder is not understood and is left alone');
       }
     }
@@ -328,6 +355,18 @@ export class NodeAgent {
 
   #dataClient(spec: TurnSpec, token: string): DataClient {
     return new DataClient(() => findServer(this.#options.config), token, spec);
+  }
+
+  /** Removes a folder that no shim was started for, and what belongs to it. */
+  async #removeTurn(name: string): Promise<void> {
+    this.#owners.delete(name);
+    await rm(join(this.#turns, name), { recursive: true, force: true });
+    await rm(join(this.#tokens, name), { force: true });
+  }
+
+  #startingTurn(key: TurnKey): StartingTurn | undefined {
+    const starting = this.#starting.get(turnFolderName(key));
+    return starting?.key.epoch === key.epoch ? starting : undefined;
   }
 
   #keeper(key: { turnId: string; attempt: number; epoch: number }): TurnKeeper | undefined {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { open, readdir, rm, stat } from 'node:fs/promises';
+import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CodedError, codeOf, isAlive, messageOf, signalProcess } from '@firecrew/base';
 import {
@@ -12,7 +12,7 @@ import {
   type TurnSpec,
   turnEventSchema,
 } from '@firecrew/protocol';
-import { killMarked } from '@firecrew/vmm';
+import { killMarked, removeGuestFolder } from '@firecrew/vmm';
 import type { Logger } from 'pino';
 import { attemptMarker } from '../shim/attempt-context.ts';
 import { readOutcome, readShimIdentity, type TurnPaths } from '../turn-folder/turn-folder.ts';
@@ -297,9 +297,8 @@ export class TurnKeeper {
 
   async #remove(): Promise<void> {
     this.#stopped = true;
-    await rm(this.paths.root, { recursive: true, force: true }).catch((error: unknown) => {
-      this.#host.log.error({ ...this.key, err: error }, 'the folder of an ended attempt could not be removed');
-    });
+    if (!(await removeGuestFolder(this.paths.root)))
+      this.#host.log.error({ ...this.key, folder: this.paths.root }, 'the folder of an ended attempt could not be removed');
     this.#host.onDone(this);
   }
 }

@@ -1,10 +1,16 @@
 import type { Duplex } from 'node:stream';
 import { findBackend } from '@firecrew/backend';
+import { CodedError } from '@firecrew/base';
 import { effectivePolicy, loadAllowList } from '@firecrew/egress-policy';
 import { createEgressProxy, type EgressAuditLine, type EgressProxy, listOwnAddresses } from '@firecrew/egress-proxy';
 import type { EgressLine, EgressSummary, TurnSpec } from '@firecrew/protocol';
 
 export type EgressPurpose = EgressLine['purpose'];
+
+/** Refusals of one kind (host, port, reason) that get a line each; more are only counted in the summary. */
+export const MAX_REFUSAL_LINES_PER_KIND = 100;
+/** Audit lines of one attempt. Beyond them nothing leaves any more, and the attempt ends: no line, no tunnel. */
+export const MAX_EGRESS_LINES = 50_000;
 
 /** What the gate needs of its attempt. */
 export interface GateOptions {
@@ -12,6 +18,8 @@ export interface GateOptions {
   readonly leaseValid: () => boolean;
   /** Writes one audit line before this returns; it throws when it could not. */
   readonly audit: (line: EgressLine) => void;
+  /** Addresses of the server, which no guest may reach; the host's own are known. */
+  readonly serverAddresses: readonly string[];
 }
 
 /**
@@ -21,6 +29,7 @@ export interface GateOptions {
 export class EgressGate {
   readonly #options: GateOptions;
   readonly #summary = new SummaryBook();
+  #lines = 0;
   #current: { purpose: EgressPurpose; proxy: EgressProxy } | undefined;
 
   constructor(options: GateOptions) {
@@ -47,14 +56,19 @@ export class EgressGate {
     else this.#current.proxy.handle(stream);
   }
 
+  /** The audit of this attempt is full: nothing is let out any more. */
+  get isFull(): boolean {
+    return this.#lines > MAX_EGRESS_LINES;
+  }
+
   summary(): EgressSummary {
     return this.#summary.summary();
   }
 
   #makeProxy(purpose: EgressPurpose): EgressProxy {
-    const { spec, leaseValid, audit } = this.#options;
+    const { spec, leaseValid, audit, serverAddresses } = this.#options;
     return createEgressProxy({
-      policy: policyOf(spec, purpose),
+      policy: policyOf(spec, purpose, serverAddresses),
       ids: {
         vm: `${spec.turnId}.${spec.attempt}`,
         mission: spec.missionId,
@@ -66,7 +80,12 @@ export class EgressGate {
       leaseValid,
       audit: (line) => {
         const entry = toLine(line, purpose);
-        this.#summary.add(entry);
+        const ofKind = this.#summary.add(entry);
+        if (line.event === 'refused' && ofKind > MAX_REFUSAL_LINES_PER_KIND) return;
+        this.#lines += 1;
+        if (this.#lines > MAX_EGRESS_LINES) {
+          throw new CodedError('egress_audit_full', `attempt ${spec.turnId}.${spec.attempt} has ${MAX_EGRESS_LINES} audit lines`);
+        }
         audit(entry);
       },
     });
@@ -74,7 +93,7 @@ export class EgressGate {
 }
 
 /** The effective policy of a purpose: the operator's ceiling over the backend's and the mission's hosts; set-up has its own hosts besides. */
-function policyOf(spec: TurnSpec, purpose: EgressPurpose) {
+function policyOf(spec: TurnSpec, purpose: EgressPurpose, serverAddresses: readonly string[]) {
   const backendHosts = loadAllowList(findBackend(spec.backend).hosts);
   const wanted = purpose === 'setup' ? (spec.setup?.allow ?? []) : spec.egress.allow;
   return effectivePolicy({
@@ -82,7 +101,7 @@ function policyOf(spec: TurnSpec, purpose: EgressPurpose) {
     backendHosts: purpose === 'setup' ? [] : backendHosts,
     missionHosts: loadAllowList(wanted),
     addressRules: spec.egress.addressRules,
-    ownAddresses: listOwnAddresses(),
+    ownAddresses: [...listOwnAddresses(), ...serverAddresses],
   });
 }
 
@@ -113,20 +132,22 @@ class SummaryBook {
   readonly #allowed = new Map<string, EgressSummary['allowed'][number]>();
   readonly #denied = new Map<string, EgressSummary['denied'][number]>();
 
-  add(line: EgressLine): void {
-    if (line.event === 'refused') this.#addDenied(line);
+  /** Counts a line; for a refusal gives how many of its kind there are. */
+  add(line: EgressLine): number {
     if (line.event === 'end' && line.host !== null && line.port !== null) this.#addAllowed(line, line.host, line.port);
+    return line.event === 'refused' ? this.#addDenied(line) : 0;
   }
 
   summary(): EgressSummary {
     return { allowed: [...this.#allowed.values()], denied: [...this.#denied.values()] };
   }
 
-  #addDenied(line: EgressLine): void {
+  #addDenied(line: EgressLine): number {
     const host = this.#denied.size >= MAX_SUMMARY_HOSTS ? OTHERS : (line.host ?? '(no name)');
     const key = `${host}:${line.port ?? ''}:${line.reason}`;
     const known = this.#denied.get(key);
     this.#denied.set(key, { host, port: line.port, reason: line.reason, connections: (known?.connections ?? 0) + 1 });
+    return (known?.connections ?? 0) + 1;
   }
 
   #addAllowed(line: EgressLine, name: string, port: number): void {

@@ -8,6 +8,7 @@ export const shimLaunchSchema = z.strictObject({
   caBundle: z.string().startsWith('/').nullable(),
   bubblewrap: z.enum(['auto', 'off']).default('auto'),
   owner: z.strictObject({ uid: z.int().min(1), gid: z.int().min(1) }).nullable(),
+  serverAddresses: z.array(z.string()).max(64).default([]).describe('Addresses of the server, which no guest may reach.'),
   renewedAtUptimeMs: z.number().describe('When the renewal that allowed this start was sent.'),
 });
 export type ShimLaunch = z.infer<typeof shimLaunchSchema>;

@@ -50,7 +50,12 @@ async function main(root: string): Promise<void> {
 async function makeContext(paths: TurnPaths, spec: TurnSpec, launch: ShimLaunch): Promise<AttemptContext> {
   const events = new EventSpool(paths.events);
   const lease = new Lease(clock, spec.lease.selfStopAtMs, launch.renewedAtUptimeMs);
-  const gate = new EgressGate({ spec, leaseValid: () => lease.isValid(), audit: (line) => events.add({ kind: 'egress', line }) });
+  const gate = new EgressGate({
+    spec,
+    leaseValid: () => lease.isValid(),
+    audit: (line) => events.add({ kind: 'egress', line }),
+    serverAddresses: launch.serverAddresses,
+  });
   return {
     spec,
     paths,
@@ -87,6 +92,7 @@ function watchBounds(context: AttemptContext, run: AttemptRun): void {
     void context.gate.close();
     run.interrupt({ type: 'lease_lost' });
   } else if (context.clock() > context.deadlineMs) run.interrupt({ type: 'deadline' });
+  else if (context.gate.isFull) run.interrupt({ type: 'spool_full' });
 }
 
 async function answer(context: AttemptContext, run: AttemptRun, request: ControlRequest): Promise<ControlReply> {

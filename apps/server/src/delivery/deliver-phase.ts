@@ -1,18 +1,22 @@
 import { parseNameStatus } from '@firecrew/artifact-capture';
 import { CodedError, messageOf } from '@firecrew/base';
-import { type CheckState, findProtectedPaths, nameBranch, planCommit } from '@firecrew/delivery';
+import { findProtectedPaths, nameBranch } from '@firecrew/delivery';
 import type { MissionAction, Phase } from '@firecrew/mission';
 import type { Delivery } from '@firecrew/protocol';
-import { tables } from '@firecrew/store';
-import { type CommitDiff, readManifestOfBlob } from '@firecrew/workspace';
+import { type MissionRow, tables } from '@firecrew/store';
+import type { CommitDiff } from '@firecrew/workspace';
 import type { ServerContext } from '../context.ts';
 import { missionRow, phaseInput, samePhase, workspaceIdOf } from '../driver/mission-facts.ts';
 import { type NewArtifact, storeArtifacts } from './artifacts.ts';
 import { attemptRow, buildRecord } from './build-record.ts';
+import { importResult } from './import-result.ts';
 import { pushDelivery } from './push-delivery.ts';
 
 /** Failed deliveries in a row after which the phase is told that its result could not be made into a commit. */
 export const MAX_DELIVERY_TRIES = 5;
+
+/** Paths that a delivery names as left out of its commit. */
+export const MAX_LEFT_OUT = 1000;
 
 type Deliver = Extract<MissionAction, { type: 'deliver' }>;
 
@@ -58,6 +62,7 @@ interface Made {
   readonly baseCommit: string | null;
   readonly diff: CommitDiff | null;
   readonly protectedPaths: readonly string[];
+  readonly leftOut: Delivery['leftOut'];
 }
 
 async function deliver(context: ServerContext, missionId: string, action: Deliver): Promise<void> {
@@ -67,7 +72,7 @@ async function deliver(context: ServerContext, missionId: string, action: Delive
   if (mission === undefined || phase === undefined || row.base === null)
     throw new CodedError('base_missing', `mission ${missionId} has no base`, { id: missionId });
   const input = await phaseInput(context, mission, row.base, phase);
-  const made = await makeCommit(context, missionId, action, phase, input);
+  const made = await makeCommit(context, row, action, phase, input);
   const attempt = await attemptRow(context, action.turnId, action.attempt);
   const approved = await approvedBy(context, missionId, phase);
   const pushed = await pushDelivery(context, row, made, { approved, verified: action.verified });
@@ -98,51 +103,26 @@ async function deliver(context: ServerContext, missionId: string, action: Delive
 
 async function makeCommit(
   context: ServerContext,
-  missionId: string,
+  row: MissionRow,
   action: Deliver,
   phase: Phase,
   input: Awaited<ReturnType<typeof phaseInput>>,
 ): Promise<Made> {
-  const row = await missionRow(context, missionId);
-  const attempt = await attemptRow(context, action.turnId, action.attempt);
-  const branch = nameBranch({ title: row.title, missionId, verified: action.verified });
-  if (attempt.tree === null)
-    throw new CodedError('tree_missing', `attempt ${action.turnId}.${action.attempt} left no tree`, { id: action.turnId });
-  if (input.commit === null || attempt.tree.snapshotId === input.tree.snapshotId)
-    return { branch, commit: null, baseCommit: input.commit, diff: null, protectedPaths: [] };
-  const base = input.commit;
-  const tree = attempt.tree;
-  const repository = await context.repositories.open(missionId);
-  const commit = await context.repositories.withScratch(async (scratch) => {
-    const workspaceId = workspaceIdOf(row.workspaceId);
-    const blobFile = await context.repositories.blobToFile(workspaceId, tree.blobDigest, scratch('collected.blob'));
-    const baseFile = await context.repositories.blobToFile(workspaceId, input.tree.blobDigest, scratch('base.blob'));
-    const collected = await readManifestOfBlob(blobFile, { blobDigest: tree.blobDigest, snapshotId: tree.snapshotId });
-    const before = await readManifestOfBlob(baseFile, { blobDigest: input.tree.blobDigest, snapshotId: input.tree.snapshotId });
-    return await repository.importSnapshot({
-      baseCommit: base,
-      baseManifest: before.entries,
-      manifest: collected.entries,
-      content: { blobFile },
-      commit: planCommit({
-        title: row.title,
-        missionId,
-        phaseId: phase.id,
-        attempt: action.attempt,
-        snapshotId: tree.snapshotId,
-        check: checkState(action.verified, attempt.result?.verification),
-        atSeconds: Math.floor((attempt.endedAt ?? row.createdAt).getTime() / 1000),
-      }),
-    });
-  });
-  const diff = await repository.diff(base, commit.commit);
+  const branch = nameBranch({ title: row.title, missionId: row.id, verified: action.verified });
+  const nothing: Made = { branch, commit: null, baseCommit: input.commit, diff: null, protectedPaths: [], leftOut: [] };
+  if (input.commit === null) return nothing;
+  const repository = await context.repositories.open(row.id);
+  const place = { row, phaseId: phase.id, turnId: action.turnId, attempt: action.attempt, verified: action.verified, input };
+  const imported = await context.repositories.withScratch((scratch) => importResult(context, repository, scratch, place));
+  if (imported === undefined) return nothing;
+  const diff = await repository.diff(input.commit, imported.commit);
   const protectedPaths = findProtectedPaths(changedPaths(diff));
   return {
-    branch,
-    commit: commit.commit,
-    baseCommit: base,
+    ...nothing,
+    commit: imported.commit,
     diff,
     protectedPaths: protectedPaths.map((item) => Buffer.from(item.path).toString('utf8')),
+    leftOut: imported.notImported.map(({ path, reason }) => ({ path: Buffer.from(path).toString('utf8'), reason })),
   };
 }
 
@@ -167,13 +147,9 @@ function describe(
     diffstat: stat === undefined ? null : { files: stat.files, insertions: stat.insertions, deletions: stat.deletions },
     diffError: diffErrorOf(made.diff),
     protectedPaths: [...made.protectedPaths],
+    leftOut: made.leftOut.slice(0, MAX_LEFT_OUT),
     checkInputsChanged: [...checkInputsChanged],
   };
-}
-
-function checkState(verified: boolean, verification: string | undefined): CheckState {
-  if (!verified) return 'unverified';
-  return verification === 'verified' || verification === 'reported' ? verification : 'unverified';
 }
 
 /** Every path of a diff, old names of renames too. A listing that could not be read protects everything: nothing is pushed. */

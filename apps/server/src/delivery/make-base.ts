@@ -6,6 +6,7 @@ import { type MissionRepository, readManifestOfBlob } from '@firecrew/workspace'
 import type { ServerContext } from '../context.ts';
 import { blobSize, workspaceIdOf } from '../driver/mission-facts.ts';
 import { fetchBase } from './fetch-base.ts';
+import { replayDeliveries } from './import-result.ts';
 import type { RepositoryRecipe, Scratch } from './repository-cache.ts';
 import { storeEmptyTree } from './store-tree.ts';
 
@@ -87,12 +88,25 @@ async function makeSyntheticBase(
   return made.commit;
 }
 
-/** How the repository of a stored mission is rebuilt; undefined for a mission without one. */
+/** How the repository of a stored mission is rebuilt, delivered commits included; undefined for a mission without one. */
 export async function recipeOf(context: ServerContext, row: MissionRow): Promise<RepositoryRecipe | undefined> {
   const { base, spec } = row;
   if (base === null || base.pack === null || base.commit === null) return undefined;
   const { repository } = spec;
-  if (repository.kind === 'upload') return uploadRecipe(context, row.id, row.workspaceId, repository);
-  const head = base.commit;
-  return { workspaceId: workspaceIdOf(row.workspaceId), packDigest: base.pack, shallow: base.shallow, head, replay: async () => head };
+  const made =
+    repository.kind === 'upload' ? uploadRecipe(context, row.id, row.workspaceId, repository) : fetchedRecipe(row.workspaceId, base);
+  return {
+    ...made,
+    replay: async (rebuilt, scratch) => {
+      const commit = await made.replay(rebuilt, scratch);
+      const mission = await context.store.load(row.id);
+      if (mission !== undefined) await replayDeliveries(context, row, mission, rebuilt, scratch);
+      return commit;
+    },
+  };
+}
+
+function fetchedRecipe(workspaceId: string, base: MissionBase): RepositoryRecipe {
+  const head = base.commit ?? '';
+  return { workspaceId: workspaceIdOf(workspaceId), packDigest: base.pack ?? '', shallow: base.shallow, head, replay: async () => head };
 }

@@ -2,10 +2,11 @@ import { findBackend } from '@firecrew/backend';
 import { CodedError } from '@firecrew/base';
 import type { MissionAggregate, Phase, Turn } from '@firecrew/mission';
 import { DEFAULT_SIZINGS, resolveDemand } from '@firecrew/placement';
-import { type CreateMission, GENERATION, type ServerMessage, turnSpecSchema } from '@firecrew/protocol';
+import { type CreateMission, type Driver, driverSchema, GENERATION, type ServerMessage, turnSpecSchema } from '@firecrew/protocol';
 import { MAX_GATE_ROUNDS, planGate } from '@firecrew/stop-gate';
 import type { MissionBase } from '@firecrew/store';
 import type { ServerContext } from '../context.ts';
+import { attemptRow } from '../delivery/build-record.ts';
 import { demandOf } from './demand-of.ts';
 import { blobSize, missionRow, phaseInput, turnInput, workspaceIdOf } from './mission-facts.ts';
 
@@ -21,6 +22,8 @@ interface Place {
   readonly spec: CreateMission;
   readonly base: MissionBase;
   readonly workspaceId: string;
+  /** The driver that placement chose. */
+  readonly driver: Driver;
 }
 
 /** The order to start an attempt: its spec, the blobs it may fetch, and the token for its data calls. */
@@ -41,7 +44,7 @@ export async function buildStart(context: ServerContext, missionId: string, turn
   const git = guestGit === null ? null : await blob(guestGit);
   const files = await Promise.all(spec.agent.files.map(async (file) => ({ name: file.name, blob: await blob(file.digest) })));
   const turnSpec = turnSpecSchema.parse({
-    ...identity(context, place, attempt),
+    ...identity(place, attempt),
     ...work(context, place),
     agent: { command: spec.agent.command, files, env: {} },
     workspace,
@@ -70,15 +73,11 @@ async function findPlace(context: ServerContext, missionId: string, turnId: stri
     throw new CodedError('attempt_unknown', `turn ${turnId} is not of mission ${missionId}`, { id: turnId });
   const row = await missionRow(context, missionId);
   if (row.base === null) throw new CodedError('base_missing', `mission ${missionId} has no base`, { id: missionId });
-  return { mission, phase, turn, spec: row.spec, base: row.base, workspaceId: workspaceIdOf(row.workspaceId) };
+  const driver = driverSchema.parse((await attemptRow(context, turnId, turn.attempt)).demand?.driver);
+  return { mission, phase, turn, spec: row.spec, base: row.base, workspaceId: workspaceIdOf(row.workspaceId), driver };
 }
 
-function identity(
-  context: ServerContext,
-  { mission, phase, turn, spec }: Place,
-  attempt: { attempt: number; epoch: number; nodeId: string },
-) {
-  const driver = spec.driver ?? context.config.driverFloor;
+function identity({ mission, phase, turn, spec, driver }: Place, attempt: { attempt: number; epoch: number; nodeId: string }) {
   return {
     generation: GENERATION,
     missionId: mission.id,
@@ -97,9 +96,8 @@ function identity(
   };
 }
 
-function work(context: ServerContext, { phase, spec }: Place) {
+function work(context: ServerContext, { phase, spec, driver }: Place) {
   const { config } = context;
-  const driver = spec.driver ?? config.driverFloor;
   const request = spec.phases[phase.position];
   if (request === undefined) throw new CodedError('base_missing', `phase ${phase.id} has no request`, { id: phase.id });
   const gate = planGate({ kind: request.kind, allowEmpty: request.allowEmpty, doneWhenCheck: request.doneWhenCheck ?? null });

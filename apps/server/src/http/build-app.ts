@@ -28,7 +28,8 @@ export async function buildApp(context: ServerContext): Promise<FastifyInstance>
   });
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
-  app.addHook('onRequest', async (request) => checkHostAndOrigin(request, HOST_NAMES));
+  const names = [...HOST_NAMES, ...context.config.hostNames.map((name) => name.toLowerCase())];
+  app.addHook('onRequest', async (request) => checkHostAndOrigin(request, names));
   app.setErrorHandler(async (error, request, reply) => {
     const { status, body } = answerError(error, request.log);
     return await reply.code(status).send(body);

@@ -33,6 +33,7 @@ export function uploadRoutes(root: FastifyInstance, context: ServerContext): voi
 
   app.get('/v1/node/turns/:turn/:attempt/blobs/:digest', { schema: { params: blobParams } }, async (request, reply) => {
     const grant = grantOf(context, request, request.params);
+    await demandOpen(context, grant);
     if (!grant.digests.includes(request.params.digest))
       throw new CodedError('blob_not_found', `blob ${request.params.digest} is not an input of this attempt`);
     const blob = await context.blobs.open(workspaceIdOf(grant.workspaceId), request.params.digest);
@@ -79,7 +80,7 @@ function grantOf(context: ServerContext, request: FastifyRequest, params: { turn
   return grant;
 }
 
-/** Results of a fenced attempt are not taken. */
+/** A fenced attempt neither gets inputs nor hands in results. */
 async function demandOpen(context: ServerContext, grant: AttemptGrant): Promise<void> {
   const { attempts, turns } = tables;
   const [row] = await context.db

@@ -1,3 +1,4 @@
+import { BASELINE_SETTLE_MS, MAX_HEALTH_AGE_MS, rememberBaseline } from '@firecrew/placement';
 import type { AttemptResult, NodeMessage } from '@firecrew/protocol';
 import { type AttemptKey, tables } from '@firecrew/store';
 import { and, eq, sql } from 'drizzle-orm';
@@ -77,7 +78,36 @@ async function onHealth(
     .update(tables.nodes)
     .set({ health, healthSeq: sql`${tables.nodes.healthSeq} + 1` })
     .where(eq(tables.nodes.id, node.id));
+  await rememberIdle(context, node);
   if (first) await wakeWaiting(context);
+}
+
+/** Remembers what the host uses while it has no attempt: the floor of what it is charged later. */
+async function rememberIdle(context: ServerContext, node: ConnectedNode): Promise<void> {
+  const { nodes, attempts } = tables;
+  const [row] = await context.db.select({ known: nodes.idleBaselineMib }).from(nodes).where(eq(nodes.id, node.id));
+  const [last] = await context.db
+    .select({
+      open: sql<number>`count(*) filter (where ${attempts.state} <> 'ended')::int`,
+      endedMsAgo: sql<number | null>`(extract(epoch from now() - max(${attempts.endedAt})) * 1000)::float8`,
+    })
+    .from(attempts)
+    .where(eq(attempts.nodeId, node.id));
+  if (row === undefined || last === undefined || last.open > 0 || node.health === null || node.healthAtMs === null) return;
+  const nowMs = context.clock();
+  const idle = rememberBaseline({
+    node: {
+      health: { atMs: node.healthAtMs, memoryTotalMib: node.health.memoryTotalMib, memoryUsedMib: node.health.memoryUsedMib },
+      live: { status: 'known', vms: [] },
+      reserved: [],
+      ...(row.known === null ? {} : { rememberedBaselineMib: row.known }),
+    },
+    nowMs,
+    maxAgeMs: MAX_HEALTH_AGE_MS,
+    settleMs: BASELINE_SETTLE_MS,
+    ...(last.endedMsAgo === null ? {} : { lastVmEndedAtMs: nowMs - last.endedMsAgo }),
+  });
+  if (idle !== undefined) await context.db.update(nodes).set({ idleBaselineMib: idle }).where(eq(nodes.id, node.id));
 }
 
 async function onRenew(context: ServerContext, node: ConnectedNode, message: Extract<NodeMessage, { t: 'lease.renew' }>): Promise<void> {

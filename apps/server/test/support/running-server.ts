@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { newId } from '@firecrew/base';
 import { connectDatabase, tables } from '@firecrew/store';
 import { startTestDatabase } from '@firecrew/store/testing';
+import pg from 'pg';
 import { pino } from 'pino';
 import { serverConfigSchema } from '../../src/config.ts';
 import { hashToken } from '../../src/http/auth.ts';
@@ -20,6 +21,8 @@ export interface TestServer {
   call(method: string, path: string, options?: CallOptions): Promise<{ status: number; body: unknown; headers: Headers }>;
   /** A token of another caller; a new workspace unless it is told to share the operator's. */
   addCaller(role: 'operator' | 'member', shareWorkspace: boolean): Promise<string>;
+  /** Rows as they lie in the database. */
+  query(text: string): Promise<unknown[]>;
   stop(): Promise<void>;
 }
 
@@ -65,6 +68,13 @@ export async function startTestServer(overrides: Record<string, unknown> = {}): 
       await connected.db.insert(tables.apiTokens).values({ id: newId('token'), workspaceId, name: role, role, hash: hashToken(other) });
       await connected.close();
       return other;
+    },
+    query: async (text) => {
+      const client = new pg.Client(fresh.connection);
+      await client.connect();
+      const { rows } = await client.query(text);
+      await client.end();
+      return rows;
     },
     stop: async () => {
       await server.stop();

@@ -1,0 +1,91 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import type { EgressLine } from '@firecrew/protocol';
+import { describe, expect, it } from 'vitest';
+import { EgressGate, MAX_EGRESS_LINES, MAX_REFUSAL_LINES_PER_KIND } from '../../src/shim/egress-gate.ts';
+import { turnSpec } from './turn-spec.ts';
+
+function gateWith(over: Partial<ConstructorParameters<typeof EgressGate>[0]> = {}) {
+  const lines: EgressLine[] = [];
+  const gate = new EgressGate({
+    spec: turnSpec(),
+    leaseValid: () => true,
+    audit: (line) => void lines.push(line),
+    serverAddresses: [],
+    ...over,
+  });
+  return { gate, lines };
+}
+
+/** Asks for a tunnel as a guest would, and gives the status line of the answer, empty where there is none. */
+async function ask(gate: EgressGate, target: string): Promise<string> {
+  const server = createServer({ allowHalfOpen: true }, (socket) => gate.handle(socket));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const guest = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  const parts: Buffer[] = [];
+  guest.on('error', () => undefined);
+  guest.on('data', (part: Buffer) => parts.push(part));
+  guest.write(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n\r\n`);
+  await once(guest, 'close');
+  server.close();
+  return Buffer.concat(parts).toString().split('\r\n')[0] ?? '';
+}
+
+describe('the egress gate of an attempt', () => {
+  it('has a policy of its own for the set-up, which the agent does not get, and the other way round', async () => {
+    const { gate, lines } = gateWith();
+    await gate.open('setup');
+    await ask(gate, 'agent.example:443');
+    await gate.open('agent');
+    await ask(gate, 'setup.example:443');
+    expect(lines.map((line) => [line.purpose, line.host, line.verdict])).toEqual([
+      ['setup', 'agent.example', 'denied'],
+      ['agent', 'setup.example', 'denied'],
+    ]);
+    await gate.close();
+  });
+
+  it('lets nothing out while no command runs', async () => {
+    const { gate, lines } = gateWith();
+    expect(await ask(gate, 'agent.example:443')).toBe('');
+    await gate.open('agent');
+    await gate.close();
+    expect(await ask(gate, 'agent.example:443')).toBe('');
+    expect(lines).toEqual([]);
+  });
+
+  it('keeps to the ceiling of the operator, whatever the mission asks for', async () => {
+    const spec = turnSpec({ egress: { allow: ['agent.example'], ceiling: [], addressRules: [] } });
+    const { gate, lines } = gateWith({ spec });
+    await gate.open('agent');
+    expect(await ask(gate, 'agent.example:443')).toContain('403');
+    expect(lines[0]?.verdict).toBe('denied');
+    await gate.close();
+  });
+
+  it('writes a bounded number of lines for a guest that asks for the same host again and again, and counts them all', async () => {
+    const { gate, lines } = gateWith();
+    await gate.open('agent');
+    const asked = MAX_REFUSAL_LINES_PER_KIND + 20;
+    for (let count = 0; count < asked; count += 1) await ask(gate, 'other.example:443');
+    expect(lines).toHaveLength(MAX_REFUSAL_LINES_PER_KIND);
+    expect(gate.summary().denied).toEqual([{ host: 'other.example', port: 443, reason: 'not_listed', connections: asked }]);
+    expect(gate.isFull).toBe(false);
+    await gate.close();
+  });
+
+  it('writes no audit line, and opens nothing, when the audit cannot be written', async () => {
+    const { gate } = gateWith({
+      audit: () => {
+        throw new Error('the disk is full');
+      },
+    });
+    await gate.open('agent');
+    expect(await ask(gate, 'agent.example:443')).not.toContain(' 200 ');
+    await gate.close();
+  });
+
+  it('has a limit of lines that is a number', () => {
+    expect([MAX_REFUSAL_LINES_PER_KIND, MAX_EGRESS_LINES]).toEqual([100, 50_000]);
+  });
+});

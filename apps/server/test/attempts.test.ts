@@ -1,0 +1,215 @@
+import { rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { nodeDataPaths } from '@firecrew/protocol';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { FakeNode, keyOf, sha256 } from './support/fake-node.ts';
+import { startTestServer, type TestServer } from './support/running-server.ts';
+import { uploadRepository } from './support/upload-repository.ts';
+
+const FILES = { 'a.txt': 'one\n', '.gitignore': 'dist/\n' };
+const LEASE = { ttlMs: 2_000, renewEveryMs: 200 };
+
+let server: TestServer;
+let node: FakeNode;
+beforeEach(async () => {
+  server = await startTestServer({ lease: LEASE });
+});
+afterEach(async () => {
+  node.close();
+  await server.stop();
+});
+
+interface View {
+  readonly id: string;
+  readonly state: string;
+  readonly waiting: string | null;
+  readonly phases: readonly {
+    readonly delivery: Record<string, unknown> | null;
+    readonly attempts: readonly { readonly attempt: number; readonly outcome: unknown; readonly detail: string }[];
+  }[];
+}
+
+async function create(over: Record<string, unknown> = {}): Promise<string> {
+  const json = {
+    title: 'Change it',
+    repository: await uploadRepository(server, FILES),
+    phases: [{ kind: 'coding', task: 'x' }],
+    agent: { command: 'true' },
+    allowUnisolated: true,
+    ...over,
+  };
+  const reply = await server.call('POST', '/v1/missions', { json });
+  if (reply.status !== 201) throw new Error(JSON.stringify(reply.body));
+  return (reply.body as View).id;
+}
+
+async function view(id: string): Promise<View> {
+  return (await server.call('GET', `/v1/missions/${id}`)).body as View;
+}
+
+/** Waits until the mission is as wanted. */
+async function until(id: string, holds: (now: View) => boolean): Promise<View> {
+  for (;;) {
+    const now = await view(id);
+    if (holds(now)) return now;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+const ended = (id: string) => until(id, (now) => !['draft', 'running'].includes(now.state));
+
+describe('the result of an attempt', () => {
+  it('becomes a commit whose left-out paths are named, and artifacts that are only ever downloads', async () => {
+    node = await FakeNode.connect(server);
+    const id = await create();
+    const start = await node.accept();
+    await node.finish(start, { ...FILES, 'a.txt': 'two\n', 'dist/out.js': 'built\n' });
+    const done = await ended(id);
+    expect(done.state).toBe('completed');
+    expect(done.phases[0]?.delivery).toMatchObject({
+      state: 'delivered',
+      leftOut: [{ path: 'dist/out.js', reason: 'ignored' }],
+      diffstat: { files: 1 },
+    });
+    const { artifacts } = (await server.call('GET', `/v1/missions/${id}/artifacts`)).body as { artifacts: { id: string; name: string }[] };
+    expect(artifacts.map((artifact) => artifact.name).sort()).toEqual(['changes.patch', 'diffstat.txt', 'names.txt', 'record.json']);
+    for (const artifact of artifacts) {
+      const { headers } = await server.call('GET', `/v1/missions/${id}/artifacts/${artifact.id}`);
+      expect(headers.get('content-disposition')).toBe(`attachment; filename="${artifact.name}"`);
+      expect([headers.get('x-content-type-options'), headers.get('content-security-policy')]).toEqual([
+        'nosniff',
+        "default-src 'none'; sandbox",
+      ]);
+    }
+  });
+
+  it('with nothing but ignored files is no delivery', async () => {
+    node = await FakeNode.connect(server);
+    const id = await create();
+    await node.finish(await node.accept(), { ...FILES, 'dist/out.js': 'built\n' });
+    expect((await ended(id)).phases[0]?.delivery).toMatchObject({ state: 'nothing_to_deliver', commit: null });
+  });
+
+  it('is rebuilt, commits of every phase included, when the folder of the repository is lost', async () => {
+    node = await FakeNode.connect(server);
+    const phases = [
+      { kind: 'coding', task: 'first' },
+      { kind: 'coding', task: 'second' },
+    ];
+    const id = await create({ phases });
+    await node.finish(await node.accept(), { ...FILES, 'b.txt': 'b\n' });
+    const second = await node.accept();
+    await rm(join(dirname(dirname(server.serverFile)), 'server', 'repositories', id), { recursive: true });
+    await node.finish(second, { ...FILES, 'b.txt': 'b\n', 'c.txt': 'c\n' });
+    const done = await ended(id);
+    expect(done.phases.map((phase) => phase.delivery?.state)).toEqual(['delivered', 'delivered']);
+    expect(done.phases[1]?.delivery?.baseCommit).toBe(done.phases[0]?.delivery?.commit);
+    const before = await server.call('GET', `/v1/missions/${id}/pack`);
+    await rm(join(dirname(dirname(server.serverFile)), 'server', 'repositories', id), { recursive: true });
+    const after = await server.call('GET', `/v1/missions/${id}/pack`);
+    expect([after.status, after.headers.get('x-firecrew-commit')]).toEqual([200, before.headers.get('x-firecrew-commit')]);
+  });
+
+  it('is not taken before its tree and its events are here', async () => {
+    node = await FakeNode.connect(server);
+    const id = await create();
+    const start = await node.accept();
+    const tree = { snapshotId: 'a'.repeat(64), blobDigest: 'b'.repeat(64), bytes: 1, files: 1, round: 1, excluded: [], skipped: [] };
+    void node.finish(start, FILES, { tree });
+    expect(await node.next('error')).toMatchObject({ code: 'tree_missing' });
+    void node.finish(start, FILES, { lastSeq: 3 });
+    expect(await node.next('error')).toMatchObject({ code: 'events_missing' });
+    expect((await view(id)).state).toBe('running');
+  });
+});
+
+describe('the token of an attempt', () => {
+  it('opens the inputs of that attempt and nothing else, and nothing any more when the attempt is over', async () => {
+    node = await FakeNode.connect(server);
+    await create();
+    const start = await node.accept();
+    const { turnId, attempt } = start.spec;
+    const read = (digest: string, token: string, of = attempt) => server.call('GET', nodeDataPaths.blob(turnId, of, digest), { token });
+    const input = start.inputs[0]?.digest ?? '';
+    const secret = (await server.call('POST', '/v1/uploads', { bytes: Buffer.from('of somebody else') })).body as { digest: string };
+    expect((await read(input, start.token)).status).toBe(200);
+    expect((await read(secret.digest, start.token)).status).toBe(404);
+    expect((await read(input, start.token, attempt + 1)).status).toBe(403);
+    expect((await read(input, `${start.token}x`)).status).toBe(401);
+    expect((await read(input, server.token)).status).toBe(401);
+    expect((await server.call('GET', '/v1/missions', { token: start.token })).status).toBe(401);
+    const digest = sha256(Buffer.from('x'));
+    expect(
+      (await server.call('PUT', nodeDataPaths.blob(turnId, attempt, digest), { token: start.token, bytes: Buffer.from('y') })).status,
+    ).toBe(400);
+    await node.finish(start, { ...FILES, 'b.txt': 'b\n' });
+    expect((await read(input, start.token)).status).toBe(409);
+    expect(
+      (await server.call('PUT', nodeDataPaths.blob(turnId, attempt, digest), { token: start.token, bytes: Buffer.from('x') })).status,
+    ).toBe(409);
+    expect(
+      (await server.call('POST', nodeDataPaths.log(turnId, attempt, 0), { token: start.token, bytes: Buffer.from('late') })).status,
+    ).toBe(409);
+  });
+});
+
+describe('a lease', () => {
+  it('is kept by renewals, and ends the attempt when they stop for a whole term', async () => {
+    node = await FakeNode.connect(server);
+    const id = await create();
+    const first = await node.accept();
+    const begun = performance.now();
+    for (let count = 1; performance.now() - begun < LEASE.ttlMs * 1.5; count += 1) {
+      node.send({ t: 'lease.renew', id: count, turns: [keyOf(first.spec)] });
+      expect((await node.next('lease.ack')).renewed).toHaveLength(1);
+      await new Promise((resolve) => setTimeout(resolve, LEASE.renewEveryMs));
+    }
+    expect((await view(id)).phases[0]?.attempts).toHaveLength(1);
+    const second = await node.accept();
+    expect(second.spec.attempt).toBe(2);
+    expect((await view(id)).phases[0]?.attempts[0]).toMatchObject({ attempt: 1, outcome: { kind: 'lost', reason: 'node_lost' } });
+    node.report(first.spec, 1, { kind: 'notice', level: 'info', code: 'late', message: 'from the fenced attempt' });
+    expect(await node.next('turn.cancel')).toMatchObject({ attempt: 1, reason: 'superseded' });
+  });
+
+  it('leaves the last checkpoint behind when its node is lost', async () => {
+    node = await FakeNode.connect(server);
+    const id = await create();
+    for (const number of [1, 2]) {
+      const start = await node.accept();
+      expect(start.spec.attempt).toBe(number);
+      const tree = await node.uploadTree(start, { ...FILES, 'half.txt': `half of ${number}\n` });
+      node.report(start.spec, 1, { kind: 'checkpoint', tree });
+      await node.next('events.ack');
+    }
+    const done = await ended(id);
+    expect(done.state).toBe('failed');
+    expect(done.phases[0]?.delivery).toMatchObject({ state: 'delivered', verified: false, branch: expect.stringMatching(/-wip$/) });
+  });
+});
+
+describe('placement', () => {
+  it('gives a slot to one of many missions that are launched together, and the next one when it is free', async () => {
+    node = await FakeNode.connect(server, 1);
+    const ids = await Promise.all([create(), create(), create()]);
+    const first = await node.accept();
+    await until(ids.find((id) => id !== first.spec.missionId) ?? '', (now) => now.waiting !== null);
+    expect(node.pending('turn.start')).toBe(0);
+    await node.finish(first, { ...FILES, 'b.txt': 'b\n' });
+    const second = await node.accept();
+    expect(second.spec.missionId).not.toBe(first.spec.missionId);
+    expect(node.pending('turn.start')).toBe(0);
+    await node.finish(second, { ...FILES, 'b.txt': 'b\n' });
+    await node.finish(await node.accept(), { ...FILES, 'b.txt': 'b\n' });
+    for (const id of ids) expect((await ended(id)).state).toBe('completed');
+  });
+});
+
+describe('tokens of callers', () => {
+  it('are stored as their digest alone', async () => {
+    node = await FakeNode.connect(server);
+    const rows = await server.query('select * from api_tokens');
+    expect(JSON.stringify(rows)).not.toContain(server.token);
+    expect(JSON.stringify(rows)).toContain(sha256(Buffer.from(server.token)));
+  });
+});
