@@ -1,6 +1,7 @@
 import { type FitNode, judgeNode, type NodeVerdict, type PlacementNeed, type UnfitNode } from './judge-node.ts';
 import { LONGEST_WAIT_MS } from './limits.ts';
 import type { NodeRecord } from './node-record.ts';
+import { compareFit } from './rank-fit.ts';
 import { type Claim, DEFAULT_SIZINGS, type Driver, type Sizings } from './size-demand.ts';
 
 /** One question to the placer. */
@@ -72,11 +73,12 @@ export function surveyNodes(request: Omit<PlacementRequest, 'preferred'>): Surve
 /** Which node runs the turn, or precisely why none can. Reserve in the same transaction as this choice. */
 export function choosePlacement(request: PlacementRequest): Placement {
   const sizings = request.sizings ?? DEFAULT_SIZINGS;
-  return decidePlacement(
-    request.nodes.map((node) => judgeNode(node, request, sizings, request.nowMs)),
-    request,
-    'report_always',
-  );
+  const verdicts = request.nodes.map((node) => judgeNode(node, request, sizings, request.nowMs));
+  const survey = rankVerdicts(verdicts);
+  const [best] = survey.ranked;
+  if (best === undefined) return refusePlacement(verdicts, request);
+  const wanted = verdicts.findLast((verdict) => verdict.id === request.preferred);
+  return placeOn(best, request.preferred, wanted, renderSurvey(survey));
 }
 
 function rankVerdicts(verdicts: readonly NodeVerdict[]): Survey {
@@ -85,26 +87,15 @@ function rankVerdicts(verdicts: readonly NodeVerdict[]): Survey {
   return { totalFreeSlots: ranked.reduce((sum, node) => sum + node.slots, 0), ranked, unfit };
 }
 
-function compareFit(a: FitNode, b: FitNode): number {
-  return b.slots - a.slots || b.headroomPercent - a.headroomPercent || compareText(a.id, b.id);
-}
-
-/** Decides from verdicts; `report_refusals` leaves the report of a chosen node empty, which a batch over a large fleet needs. */
-export function decidePlacement(
-  verdicts: readonly NodeVerdict[],
-  request: Omit<PlacementRequest, 'nodes' | 'nowMs' | 'sizings'>,
-  reporting: 'report_always' | 'report_refusals',
+/** Places a turn on the best node, or on the one that it asked for when that fits too. */
+export function placeOn(
+  best: FitNode,
+  preferred: string | undefined,
+  wanted: NodeVerdict | undefined,
+  report: readonly string[],
 ): Placement {
-  let best: FitNode | undefined;
-  let wanted: NodeVerdict | undefined;
-  for (const verdict of verdicts) {
-    if (verdict.id === request.preferred) wanted = verdict;
-    if (verdict.fit && (best === undefined || compareFit(verdict, best) < 0)) best = verdict;
-  }
-  if (best === undefined) return refusePlacement(rankVerdicts(verdicts), request);
   const chosen = wanted?.fit === true ? wanted : best;
-  const report = reporting === 'report_always' ? renderSurvey(rankVerdicts(verdicts)) : [];
-  const preference = preferenceOf(request.preferred, wanted);
+  const preference = preferenceOf(preferred, wanted);
   return { verdict: 'chosen', nodeId: chosen.id, driver: chosen.driver, claim: chosen.claim, preference, report };
 }
 
@@ -123,7 +114,9 @@ function preferenceOf(preferred: string | undefined, wanted: NodeVerdict | undef
   return wanted.fit ? { status: 'used' } : { status: 'passed_over', detail: `${wanted.name}: ${wanted.detail}` };
 }
 
-function refusePlacement(survey: Survey, request: Omit<PlacementRequest, 'nodes' | 'nowMs' | 'sizings'>): Placement {
+/** Says why no node of a fleet takes a turn of this need; none of the verdicts fits. */
+export function refusePlacement(verdicts: readonly NodeVerdict[], request: PlacementNeed): Placement {
+  const survey = rankVerdicts(verdicts);
   const { unfit } = survey;
   const report = renderSurvey(survey);
   const capable = unfit.filter((node) => node.capable);

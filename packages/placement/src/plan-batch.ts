@@ -1,6 +1,7 @@
-import { decidePlacement, type Placement } from './choose-placement.ts';
-import { judgeNode, type NodeVerdict, type PlacementNeed } from './judge-node.ts';
+import { type Placement, placeOn, refusePlacement } from './choose-placement.ts';
+import { judgeNode, type PlacementNeed } from './judge-node.ts';
 import type { NodeRecord } from './node-record.ts';
+import { type FitRanking, rankFit } from './rank-fit.ts';
 import { DEFAULT_SIZINGS, type Sizings } from './size-demand.ts';
 
 /** One turn of a batch. */
@@ -26,7 +27,7 @@ export interface BatchPlacement {
 
 /**
  * Places turns in their order, each on what the ones before it left. Each node is judged again only after it took a turn,
- * so a batch costs nodes + turns judgements for each distinct need.
+ * so a batch costs nodes + turns judgements for each distinct need, and a turn the logarithm of the nodes.
  */
 export function planBatch(request: BatchRequest): readonly BatchPlacement[] {
   const sizings = request.sizings ?? DEFAULT_SIZINGS;
@@ -34,14 +35,17 @@ export function planBatch(request: BatchRequest): readonly BatchPlacement[] {
   const indexOf = new Map(records.map((node, index) => [node.id, index]));
   const views = new Map<string, View>();
   return request.turns.map((turn) => {
-    const view = viewOf(views, turn, () => records.map((node) => judgeNode(node, turn, sizings, request.nowMs)));
-    const placement = decidePlacement(view.verdicts, turn, 'report_refusals');
+    const view = viewOf(views, turn, () => rankFit(records.map((node) => judgeNode(node, turn, sizings, request.nowMs))));
+    const placement = placeTurn(view, turn, indexOf);
     const index = placement.verdict === 'chosen' ? indexOf.get(placement.nodeId) : undefined;
     const node = index === undefined ? undefined : records[index];
     if (placement.verdict === 'chosen' && index !== undefined && node !== undefined) {
       const next = { ...node, reserved: [...node.reserved, { vmId: turn.vmId, ...placement.claim }] };
       records[index] = next;
-      for (const each of views.values()) each.verdicts[index] = judgeNode(next, each.need, sizings, request.nowMs);
+      for (const each of views.values()) {
+        each.ranking.replace(index, judgeNode(next, each.need, sizings, request.nowMs));
+        each.refusal = undefined;
+      }
     }
     return { vmId: turn.vmId, placement };
   });
@@ -50,15 +54,27 @@ export function planBatch(request: BatchRequest): readonly BatchPlacement[] {
 /** The fleet as turns of one need see it. */
 interface View {
   readonly need: PlacementNeed;
-  readonly verdicts: NodeVerdict[];
+  readonly ranking: FitRanking;
+  /** What a turn of this need was told since the fleet last changed; the report of a large fleet is dear. */
+  refusal: Placement | undefined;
 }
 
-function viewOf(views: Map<string, View>, turn: BatchTurn, judge: () => NodeVerdict[]): View {
+function placeTurn(view: View, turn: BatchTurn, indexOf: ReadonlyMap<string, number>): Placement {
+  const best = view.ranking.best();
+  if (best === undefined) {
+    view.refusal ??= refusePlacement(view.ranking.verdicts, view.need);
+    return view.refusal;
+  }
+  const index = turn.preferred === undefined ? undefined : indexOf.get(turn.preferred);
+  return placeOn(best, turn.preferred, index === undefined ? undefined : view.ranking.verdicts[index], []);
+}
+
+function viewOf(views: Map<string, View>, turn: BatchTurn, rank: () => FitRanking): View {
   const { demand, backends, driverFloor, driver } = turn;
   const key = JSON.stringify([demand.memoryMib ?? null, demand.diskMib ?? null, backends, driverFloor, driver ?? null]);
   const known = views.get(key);
   if (known !== undefined) return known;
-  const view = { need: turn, verdicts: judge() };
+  const view: View = { need: turn, ranking: rank(), refusal: undefined };
   views.set(key, view);
   return view;
 }

@@ -51,16 +51,22 @@ describe('a batch of turns', () => {
     expect(nodes[0]?.reserved).toEqual([]);
   });
 
-  it('decides as one placement after another would', () => {
+  it('decides as one placement after another would, and tells a turn that waits the same', () => {
+    const somePreferred = fc.option(fc.constantFrom('n0', 'n3', 'nowhere'), { nil: undefined });
+    const demands = fc.array(fc.tuple(someTurn, somePreferred), { maxLength: 12 });
     fc.assert(
-      fc.property(fc.array(someNode, { maxLength: 5 }), fc.array(someTurn, { maxLength: 12 }), (makers, demands) => {
+      fc.property(fc.array(someNode, { maxLength: 5 }), demands, (makers, wanted) => {
         let nodes = makers.map((make, at) => make(`n${at}`));
-        const turns = demands.map((demand, at) => turn(`t${at}`, asTurn(demand)));
+        const turns = wanted.map(([demand, preferred], at) =>
+          turn(`t${at}`, { ...asTurn(demand), ...(preferred === undefined ? {} : { preferred }) }),
+        );
         const batch = planBatch({ turns, nodes, nowMs: NOW });
         for (const [at, each] of turns.entries()) {
           const single = choosePlacement(request(nodes, { ...each }));
           const placed = batch[at]?.placement;
           expect(placed?.verdict).toBe(single.verdict);
+          expect({ ...placed, report: [] }).toEqual({ ...single, report: [] });
+          if (single.verdict !== 'chosen') expect(placed?.report).toEqual(single.report);
           if (single.verdict !== 'chosen' || placed?.verdict !== 'chosen') continue;
           expect(placed.nodeId).toBe(single.nodeId);
           const claim = { vmId: each.vmId, ...single.claim };
