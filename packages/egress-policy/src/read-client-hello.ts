@@ -31,7 +31,7 @@ const HANDSHAKE_CLIENT_HELLO = 1;
 /** A reader for the first bytes of one tunnel. */
 export function createClientHelloReader(): ClientHelloReader {
   const header = new Uint8Array(RECORD_HEADER_BYTES);
-  const handshake = new Uint8Array(HANDSHAKE_HEADER_BYTES + CLIENT_HELLO_MAX_BYTES);
+  let handshake = new Uint8Array(HANDSHAKE_HEADER_BYTES);
   let headerLength = 0;
   let recordLeft = 0;
   let records = 0;
@@ -63,6 +63,9 @@ export function createClientHelloReader(): ClientHelloReader {
     const body = (handshake[1] ?? 0) * 65_536 + (handshake[2] ?? 0) * 256 + (handshake[3] ?? 0);
     if (body > CLIENT_HELLO_MAX_BYTES) return fail('hello_too_large');
     wanted = HANDSHAKE_HEADER_BYTES + body;
+    const whole = new Uint8Array(wanted);
+    whole.set(handshake);
+    handshake = whole;
     return result;
   }
 

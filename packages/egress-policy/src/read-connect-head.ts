@@ -42,12 +42,14 @@ const CR = 0x0d;
 const SPACE = 0x20;
 const TAB = 0x09;
 const DEL = 0x7f;
+/** Room that a reader takes for its line before it has seen how long one is, bytes. */
+const FIRST_LINE_BYTES = 256;
 const NEED_MORE: ConnectHeadResult = { state: 'need-more' };
 
 /** A reader for one connection. */
 // size: the steps share the state of one connection, and each of them is small
 export function createConnectHeadReader(limits: ConnectHeadLimits = CONNECT_HEAD_LIMITS): ConnectHeadReader {
-  const line = new Uint8Array(limits.lineBytes);
+  let line = new Uint8Array(Math.min(limits.lineBytes, FIRST_LINE_BYTES));
   const headers: HeaderState = { count: 0, hosts: 0 };
   let length = 0;
   let total = 0;
@@ -99,6 +101,12 @@ export function createConnectHeadReader(limits: ConnectHeadLimits = CONNECT_HEAD
     return result;
   }
 
+  function growLine(): void {
+    const longer = new Uint8Array(Math.min(limits.lineBytes, line.length * 2));
+    longer.set(line);
+    line = longer;
+  }
+
   /** Checks one byte inside a line; a result ends the reading at once. */
   function takeByte(byte: number): ConnectHeadResult {
     if (byte < SPACE ? byte !== TAB || !requestLineDone : byte === DEL) {
@@ -106,24 +114,26 @@ export function createConnectHeadReader(limits: ConnectHeadLimits = CONNECT_HEAD
       note('control_character');
     }
     if (length === limits.lineBytes) return finish(requestLineDone ? 'header_line_too_long' : 'request_line_too_long');
+    if (length === line.length) growLine();
     line[length] = byte;
     length += 1;
     if (!requestLineDone && length === METHOD_MAX_BYTES && !line.subarray(0, length).includes(SPACE)) return finish('not_http');
     return NEED_MORE;
   }
 
-  function endLine(rest: Uint8Array): ConnectHeadResult {
+  function endLine(chunk: Uint8Array, next: number): ConnectHeadResult {
     if (!sawCr) note('bare_line_feed');
     sawCr = false;
-    const taken = takeLine(rest);
+    const taken = takeLine(chunk.subarray(next));
     length = 0;
     return taken;
   }
 
-  function take(byte: number, rest: Uint8Array): ConnectHeadResult {
+  function take(chunk: Uint8Array, index: number): ConnectHeadResult {
+    const byte = chunk[index] ?? 0;
     total += 1;
     if (total > limits.headBytes) return finish('head_too_large');
-    if (byte === LF) return endLine(rest);
+    if (byte === LF) return endLine(chunk, index + 1);
     if (sawCr) note('bare_carriage_return');
     sawCr = byte === CR;
     return sawCr ? NEED_MORE : takeByte(byte);
@@ -131,9 +141,7 @@ export function createConnectHeadReader(limits: ConnectHeadLimits = CONNECT_HEAD
 
   return {
     push(chunk) {
-      for (let index = 0; index < chunk.length && result.state === 'need-more'; index += 1) {
-        take(chunk[index] ?? 0, chunk.subarray(index + 1));
-      }
+      for (let index = 0; index < chunk.length && result.state === 'need-more'; index += 1) take(chunk, index);
       return result;
     },
     end() {

@@ -18,6 +18,8 @@ export const TAR_END_BYTES = 2 * TAR_BLOCK_BYTES;
 
 const NAME_BYTES = 100;
 const SLASH = new Uint8Array([0x2f]);
+const NO_OWNER = octal(0, 7);
+const NO_TIME = octal(0, 11);
 const TYPE_FLAG: Record<EntryKind, string> = { file: '0', executable: '0', link: '2', directory: '5' };
 
 /**
@@ -53,18 +55,24 @@ export function tarEnd(): Uint8Array {
 function headerBlock(name: Uint8Array, typeFlag: string, size: number, mode: number, target: Uint8Array): Uint8Array {
   const block = new Uint8Array(TAR_BLOCK_BYTES);
   block.set(name.subarray(0, NAME_BYTES), 0);
-  block.set(utf8(octal(mode, 7)), 100);
-  block.set(utf8(octal(0, 7)), 108);
-  block.set(utf8(octal(0, 7)), 116);
-  block.set(utf8(octal(size, 11)), 124);
-  block.set(utf8(octal(0, 11)), 136);
+  putText(block, 100, octal(mode, 7));
+  putText(block, 108, NO_OWNER);
+  putText(block, 116, NO_OWNER);
+  putText(block, 124, octal(size, 11));
+  putText(block, 136, NO_TIME);
   block.fill(0x20, 148, 156);
-  block.set(utf8(typeFlag), 156);
+  putText(block, 156, typeFlag);
   block.set(target.subarray(0, NAME_BYTES), 157);
-  block.set(utf8('ustar\x0000'), 257);
-  const sum = block.reduce((total, byte) => total + byte, 0);
-  block.set(utf8(`${octal(sum, 6)} `), 148);
+  putText(block, 257, 'ustar\x0000');
+  let sum = 0;
+  for (const byte of block) sum += byte;
+  putText(block, 148, `${octal(sum, 6)} `);
   return block;
+}
+
+/** Writes ASCII text. */
+function putText(block: Uint8Array, at: number, text: string): void {
+  for (let index = 0; index < text.length; index += 1) block[at + index] = text.charCodeAt(index);
 }
 
 function octal(value: number, digits: number): string {

@@ -1,4 +1,4 @@
-import { byteKey } from '../bytes.ts';
+import { byteKey, compareBytes } from '../bytes.ts';
 import { CaptureError } from '../capture-error.ts';
 import type { SkipReason } from '../reasons.ts';
 import { isGitmodulesName, isGitName } from './git-names.ts';
@@ -50,6 +50,8 @@ export class TreeGuard {
   #entries = 0;
   #namesBytes = 0;
   #totalBytes = 0;
+  /** The folder of the last entry: it and all above it are known as folders that hold something, which never changes again. */
+  #lastParent: Uint8Array = new Uint8Array(0);
 
   constructor(limits: TreeLimits) {
     this.#limits = limits;
@@ -128,6 +130,8 @@ export class TreeGuard {
 
   /** Parents that were not named come into being, and count. */
   #admitParents(normal: NormalPath): void {
+    const parent = normal.path.subarray(0, Math.max(0, normal.path.length - (normal.components.at(-1)?.length ?? 0) - 1));
+    if (compareBytes(parent, this.#lastParent) === 0) return;
     let length = 0;
     for (const component of normal.components.slice(0, -1)) {
       length += component.length;
@@ -142,6 +146,7 @@ export class TreeGuard {
       } else known.hasChildren = true;
       length += 1;
     }
+    this.#lastParent = parent;
   }
 
   /** A dropped entry makes no folder, and may not pass through a link either. */

@@ -66,13 +66,19 @@ export async function* packChunks(
     pending.push(piece);
     pendingBytes += piece.length;
     if (pendingBytes < PACK_CHUNK_BYTES) continue;
-    yield Buffer.concat(pending);
+    yield joined(pending, pendingBytes);
     pending = [];
     pendingBytes = 0;
     // Reading is synchronous, so the process gets its turn between chunks.
     await new Promise((resume) => setImmediate(resume));
   }
-  if (pendingBytes > 0) yield Buffer.concat(pending);
+  if (pendingBytes > 0) yield joined(pending, pendingBytes);
+}
+
+/** One large piece goes out as it is. */
+function joined(pieces: readonly Uint8Array[], bytes: number): Buffer {
+  const [first] = pieces;
+  return pieces.length === 1 && Buffer.isBuffer(first) ? first : Buffer.concat(pieces, bytes);
 }
 
 function* packPieces(
@@ -129,13 +135,14 @@ function* entryPieces(entry: WalkedEntry, log: PackLog, onEntry: ((entry: Manife
 function* filePieces(fd: number, size: number): Generator<Buffer> {
   let hasEnded = false;
   for (let at = 0; at < size; ) {
-    const piece = Buffer.alloc(Math.min(PACK_CHUNK_BYTES, size - at));
+    const piece = Buffer.allocUnsafe(Math.min(PACK_CHUNK_BYTES, size - at));
     let filled = 0;
     while (!hasEnded && filled < piece.length) {
       const read = readSync(fd, piece, filled, piece.length - filled, at + filled);
       if (read === 0) hasEnded = true;
       filled += read;
     }
+    piece.fill(0, filled);
     yield piece;
     at += piece.length;
   }
