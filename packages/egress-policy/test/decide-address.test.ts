@@ -180,3 +180,14 @@ describe('the reader of addresses', () => {
     );
   });
 });
+
+describe('a metadata service', () => {
+  const policyWith = (addresses: string[]) => createPolicy({ rules: [], addressRules: [{ host: 'meta.example', addresses }] });
+
+  it.each(['169.254.169.254', 'fd00:ec2::254'])('%s is not opened by a range around it, only by its own address', (address) => {
+    const range = address.includes(':') ? 'fd00::/8' : '169.254.0.0/16';
+    const judge = (addresses: string[]) => decideAddress({ policy: policyWith(addresses), host: 'meta.example', address });
+    expect(judge([range])).toMatchObject({ verdict: 'denied', reason: 'metadata_address' });
+    expect(judge([address])).toMatchObject({ verdict: 'allowed', reason: 'operator_rule' });
+  });
+});
