@@ -66,7 +66,7 @@ describe('a mission of two rounds', () => {
   it.each([
     ['the server', ['turn.placed', ...AFTER_LAUNCH, 'delivery']],
     ['the node agent', ['turn.placed', ...AFTER_LAUNCH]],
-    ['the database', ['turn.placed', 'step agent', 'collected', 'gate', 'attempt.ended', 'delivery']],
+    ['the database', ['turn.placed', 'collected', 'attempt.ended', 'delivery']],
   ])('comes to the same end when %s is killed at every step', async (victim, moments) => {
     const disturbed = await run(moments, async () => {
       if (victim === 'the server') {

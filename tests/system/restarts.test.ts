@@ -14,12 +14,13 @@ const AGENT = (gate: string) => `
   wait_for ${gate}
   echo "second half"; echo 'module.exports = (a, b) => a + b;' > add.js; say finished-${gate}`;
 
-describe.each(['auto', 'off'] as const)('an installation with bubblewrap %s', (bubblewrap) => {
+// With bubblewrap the same faults are brought about at every step in a test of its own.
+describe('an installation without bubblewrap', () => {
   let installation: Installation;
   let undisturbed: string;
 
   beforeAll(async () => {
-    installation = await Installation.start({ bubblewrap, lease: { ttlMs: 40_000, renewEveryMs: 1_000 } });
+    installation = await Installation.start({ bubblewrap: 'off', lease: { ttlMs: 40_000, renewEveryMs: 1_000 } });
     undisturbed = await runWith(async () => undefined);
   });
   afterAll(async () => await installation.stop());

@@ -240,7 +240,7 @@ export class Installation {
 }
 
 /** Defines `say`, `wait_for`, `is_open` and `stream` for an agent's script. */
-function withWitness({ port }: Witness, script: string): string {
+export function withWitness({ port }: Witness, script: string): string {
   const call = (verb: string) => `node "$FIRECREW_AGENT_DIR/witness.mjs" ${port} ${verb} "$1"`;
   return `say() { ${call('say')}; }; wait_for() { ${call('wait')}; }; is_open() { ${call('ask')}; }; stream() { ${call('stream')}; }\n${script}`;
 }
