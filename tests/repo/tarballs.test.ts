@@ -98,7 +98,7 @@ describe('a published package', () => {
     },
   );
 
-  it.each(published.filter(({ needs }) => needs.length > 0))(
+  it.for(published.filter(({ needs }) => needs.length > 0))(
     '$name works from its tarball and what it depends on',
     async ({ name, needs }, context) => {
       const reached = await run('npm', ['view', 'zod', 'name', '--fetch-retries=0', '--fetch-timeout=10000'], base);
