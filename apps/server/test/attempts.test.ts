@@ -1,7 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { nodeDataPaths } from '@firecrew/protocol';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { startTestDatabase, type TestDatabaseServer } from '@firecrew/store/testing';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { FakeNode, keyOf, sha256 } from './support/fake-node.ts';
 import { startTestServer, type TestServer } from './support/running-server.ts';
 import { uploadRepository } from './support/upload-repository.ts';
@@ -9,10 +10,15 @@ import { uploadRepository } from './support/upload-repository.ts';
 const FILES = { 'a.txt': 'one\n', '.gitignore': 'dist/\n' };
 const LEASE = { ttlMs: 2_000, renewEveryMs: 200 };
 
+let databases: TestDatabaseServer;
 let server: TestServer;
 let node: FakeNode;
+beforeAll(async () => {
+  databases = await startTestDatabase();
+});
+afterAll(() => databases.stop());
 beforeEach(async () => {
-  server = await startTestServer({ lease: LEASE });
+  server = await startTestServer({ lease: LEASE }, databases);
 });
 afterEach(async () => {
   node.close();

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newId } from '@firecrew/base';
 import { connectDatabase, tables } from '@firecrew/store';
-import { startTestDatabase } from '@firecrew/store/testing';
+import { startTestDatabase, type TestDatabaseServer } from '@firecrew/store/testing';
 import pg from 'pg';
 import { pino } from 'pino';
 import { serverConfigSchema } from '../../src/config.ts';
@@ -33,9 +33,10 @@ export interface CallOptions {
   readonly headers?: Record<string, string>;
 }
 
-export async function startTestServer(overrides: Record<string, unknown> = {}): Promise<TestServer> {
+/** Starts a server; with `shared` its database is a fresh one in that server of databases, which the caller stops. */
+export async function startTestServer(overrides: Record<string, unknown> = {}, shared?: TestDatabaseServer): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), 'firecrew-server-'));
-  const database = await startTestDatabase();
+  const database = shared ?? (await startTestDatabase());
   const fresh = await database.createDatabase();
   const keys = generateKeyPairSync('ed25519');
   const token = `fct_${randomBytes(32).toString('base64url')}`;
@@ -79,7 +80,7 @@ export async function startTestServer(overrides: Record<string, unknown> = {}): 
     stop: async () => {
       await server.stop();
       await fresh.drop();
-      await database.stop();
+      if (shared === undefined) await database.stop();
       await rm(folder, { recursive: true, force: true });
     },
   };
