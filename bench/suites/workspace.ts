@@ -83,11 +83,11 @@ export async function workspaceSuite(): Promise<BenchRow[]> {
         () => tarTo(source, peer),
       );
       // Where the guest has GNU tar, its speed is what one may expect.
-      const target = { atLeast: (await hasGnuTar(vm)) ? 0.5 : 0.15 };
+      const wanted = { atLeast: (await hasGnuTar(vm)) ? 0.5 : 0.15 };
       const note = (ms: { ours: number; peer: number }) => `${ms.ours.toFixed(0)} ms; tar ${ms.peer.toFixed(0)} ms`;
       return [
-        measured('workspace: in, speed of GNU tar', into.peer / into.ours, 'x', target, note(into)),
-        measured('workspace: out, speed of GNU tar', out.peer / out.ours, 'x', target, note(out)),
+        measured('workspace: in, speed of GNU tar', into.peer / into.ours, 'x', wanted, note(into)),
+        measured('workspace: out, speed of GNU tar', out.peer / out.ours, 'x', wanted, note(out)),
         measured('workspace: growth of the host process', host.stop(), 'MiB', { atMost: 96 }),
         measured('workspace: growth of the guest agent', guest.stop(), 'MiB', { atMost: 96 }),
       ];
