@@ -50,7 +50,8 @@ const PLACES: ReadonlyArray<readonly [RegExp, SecretReason]> = [
 
 /** What kind of secret `path` (bytes or text, relative, any case) looks like it holds, judged by its name alone; undefined for none. */
 export function isSecretShaped(path: string | Uint8Array): SecretReason | undefined {
-  const folded = asciiFolded(path);
+  // A line end in a name would end what `.` matches.
+  const folded = asciiFolded(path).replace(/[\n\r]/g, ' ');
   const name = folded.slice(folded.lastIndexOf('/') + 1);
   if (name.endsWith('.pub') || SAMPLE.test(name)) return undefined;
   return NAMES.find(([shape]) => shape.test(name))?.[1] ?? PLACES.find(([shape]) => shape.test(folded))?.[1];

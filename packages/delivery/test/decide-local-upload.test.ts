@@ -32,6 +32,9 @@ describe('secret-shaped paths', () => {
     ['config/master.key', 'private_key'],
     ['secrets.yaml', 'password_file'],
     ['terraform.tfstate', 'infrastructure_state'],
+    ['a\nb.pem', 'private_key'],
+    ['.env.\nlocal', 'dotenv'],
+    ['new\rline/.ssh/k\ney', 'private_key'],
   ])('%s is %s', (path, reason) => {
     expect(isSecretShaped(path)).toBe(reason);
   });
