@@ -63,6 +63,8 @@ describe('a resolved address', () => {
     ['ff02::1', 'multicast_address'],
     ['4000::1', 'not_global_address'],
     ['fe80::1%eth0', 'unparsable_address'],
+    ['2606:4700:3:4::5:6:7:8', 'unparsable_address'],
+    ['2606:4700:3:4:5::6:7:8:9', 'unparsable_address'],
     ['127.1', 'unparsable_address'],
     ['', 'unparsable_address'],
   ])('%s is denied as %s', (text, reason) => {
