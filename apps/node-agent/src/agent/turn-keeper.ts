@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { CodedError, codeOf, isAlive, messageOf, signalProcess } from '@firecrew/base';
 import {
   type AttemptResult,
@@ -16,11 +17,16 @@ import { killMarked, removeGuestFolder } from '@firecrew/vmm';
 import type { Logger } from 'pino';
 import { attemptMarker } from '../shim/attempt-context.ts';
 import { readOutcome, readShimIdentity, type TurnPaths } from '../turn-folder/turn-folder.ts';
+import { FolderWatch } from '../turn-folder/watch-folder.ts';
 import { askShim } from './control-client.ts';
 import type { DataClient } from './data-client.ts';
 
-/** Period of the look at a turn folder; reading what is new costs little. */
-const LOOK_EVERY_MS = 50;
+/** Longest pause between two looks at a turn folder; what changes in it wakes its keeper at once. */
+const LOOK_EVERY_MS = 250;
+/** Changes within this time are reported together. */
+const GATHER_MS = 4;
+/** Pause after a report that failed. */
+const RETRY_MS = 1_000;
 /** Bytes of log in one call, and of the event file in one read. */
 const LOG_PIECE_BYTES = 256 * 1024;
 const EVENTS_PIECE_BYTES = 1024 * 1024;
@@ -159,16 +165,28 @@ export class TurnKeeper {
   }
 
   async #run(): Promise<void> {
-    while (!this.#stopped) {
-      try {
-        await this.#look();
-      } catch (error) {
-        if (codeOf(error) === 'upload_refused')
-          this.#host.log.warn({ ...this.key, detail: messageOf(error) }, 'the server does not want this attempt any more');
-        else this.#host.log.debug({ ...this.key, err: error }, 'reporting failed and is repeated');
-        await pause(1_000);
+    const watch = new FolderWatch(this.paths.root);
+    try {
+      while (!this.#stopped) {
+        const failed = await this.#tryLook();
+        await (failed ? setTimeout(RETRY_MS) : watch.next(LOOK_EVERY_MS));
+        await setTimeout(GATHER_MS);
       }
-      await pause(LOOK_EVERY_MS);
+    } finally {
+      watch.close();
+    }
+  }
+
+  /** One look at the folder; true when something could not be reported and must be tried again. */
+  async #tryLook(): Promise<boolean> {
+    try {
+      await this.#look();
+      return false;
+    } catch (error) {
+      if (codeOf(error) === 'upload_refused')
+        this.#host.log.warn({ ...this.key, detail: messageOf(error) }, 'the server does not want this attempt any more');
+      else this.#host.log.debug({ ...this.key, err: error }, 'reporting failed and is repeated');
+      return true;
     }
   }
 
@@ -331,8 +349,4 @@ async function readFrom(file: string, offset: number, max: number): Promise<Buff
   } finally {
     await handle.close();
   }
-}
-
-async function pause(ms: number): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, ms));
 }
