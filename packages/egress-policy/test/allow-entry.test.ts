@@ -21,7 +21,10 @@ describe('an allow-list entry', () => {
     ['git.example.test:22/tcp', { host: 'git.example.test', subdomains: false, port: 22, protocol: 'tcp' }],
     ['api.example.test:443/tls', { host: 'api.example.test', subdomains: false, ...tls443 }],
     ['localhost:4873', { host: 'localhost', subdomains: false, port: 4873, protocol: 'tls' }],
-    [{ host: 'api.example.test', protocol: 'tls' }, { host: 'api.example.test', subdomains: false, ...tls443 }],
+    [
+      { host: 'api.example.test', protocol: 'tls' },
+      { host: 'api.example.test', subdomains: false, ...tls443 },
+    ],
     [{ host: '.example.test' }, { host: 'example.test', subdomains: true, ...tls443 }],
     [
       { host: 'db.example.test', port: 5432, protocol: 'tcp' },
