@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { CodedError, newId } from '@firecrew/base';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CodedError, codeOf, newId } from '@firecrew/base';
 import { type Database, type FileBlobStore, initialiseBlobStore, openFileBlobStore, tables } from '@firecrew/store';
 import { eq } from 'drizzle-orm';
 import type { ServerConfig } from './config.ts';
@@ -27,14 +29,27 @@ export async function prepareInstallation(db: Database, config: ServerConfig, bl
   return { epoch, attemptKey, blobs };
 }
 
-/** The blob store that this database has always used; a new one is made only where none was ever recorded. */
+/** The blob store that this database has always used; a new one is made only where none was ever recorded and none lies there. */
 async function openBlobs(db: Database, root: string): Promise<FileBlobStore> {
   const [known] = await db.select().from(tables.settings).where(eq(tables.settings.key, 'blob_store_id'));
   if (known !== undefined) return await openFileBlobStore(root, { expectStoreId: known.value });
-  const storeId = randomBytes(16).toString('hex');
-  await initialiseBlobStore(root, storeId);
-  await setting(db, 'blob_store_id', () => storeId);
-  return await openFileBlobStore(root, { expectStoreId: storeId });
+  const made = await initialiseBlobStore(root, randomBytes(16).toString('hex')).then(
+    () => true,
+    (error: unknown) => {
+      if (codeOf(error) === 'blob_store_exists') return false;
+      throw error;
+    },
+  );
+  const store = await openFileBlobStore(root);
+  // One that was made before its id was recorded holds nothing yet. Any other has lost its database.
+  if (!made && (await readdir(join(root, 'workspaces'))).length > 0) {
+    throw new CodedError('database_empty', `the database is empty, and ${root} holds what an earlier one knew`, {
+      id: root,
+      action: `Restore the database from its backup; to begin anew, move ${root} aside.`,
+    });
+  }
+  await setting(db, 'blob_store_id', () => store.storeId);
+  return store;
 }
 
 async function setting(db: Database, key: string, make: () => string): Promise<string> {

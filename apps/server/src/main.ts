@@ -42,9 +42,11 @@ try {
     });
   }
 } catch (error) {
-  const code = error instanceof CodedError ? `${error.code}: ` : '';
-  process.stderr.write(`firecrew server: ${code}${messageOf(error)}\n`);
-  if (!(error instanceof CodedError) && error instanceof Error) process.stderr.write(`${error.stack ?? ''}\n`);
+  // A line of the log like the others: with its pid, by which the supervisor knows why this process could not start.
+  const coded =
+    error instanceof CodedError ? { code: error.code, action: error.action } : { stack: error instanceof Error ? error.stack : undefined };
+  const line = { level: 60, time: Date.now(), role: 'server', pid: process.pid, ...coded, msg: messageOf(error) };
+  process.stderr.write(`${JSON.stringify(line)}\n`);
   process.exit(1);
 }
 

@@ -4,7 +4,7 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { CodedError, identifyProcess, type MissionId, parseId } from '@firecrew/base';
+import { CodedError, codeOf, identifyProcess, type MissionId, parseId } from '@firecrew/base';
 import { GENERATION, type ServerFile } from '@firecrew/protocol';
 import {
   type ConnectedDatabase,
@@ -54,7 +54,7 @@ export async function startServer(config: ServerConfig, log: Logger, version: st
   await migrateDatabase({ pool: database.pool, folder: migrationsFolder() });
   const { context, wakeups, start } = await compose(config, log, version, database);
   const app = await buildApp(context);
-  await app.listen({ host: config.listen.host, port: config.listen.port });
+  await listen(app, config.listen);
   const sockets = serveNodeLinks(app, context);
   const queue = await start();
   const loops = startLoops(context);
@@ -124,6 +124,27 @@ async function compose(config: ServerConfig, log: Logger, version: string, datab
   };
   return { context, wakeups, start };
 }
+
+async function listen(app: Awaited<ReturnType<typeof buildApp>>, { host, port }: ServerConfig['listen']): Promise<void> {
+  try {
+    await app.listen({ host, port });
+  } catch (cause) {
+    const why = LISTEN_FAULTS[codeOf(cause) ?? ''];
+    if (why === undefined) throw cause;
+    throw new CodedError('listen_failed', `the server cannot listen on ${host}:${port}: ${why}`, {
+      id: `${host}:${port}`,
+      action: 'Choose another address or port (`listen`), or end what holds it.',
+      cause,
+    });
+  }
+}
+
+const LISTEN_FAULTS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another program has it',
+  EADDRNOTAVAIL: 'no interface of this machine has that address',
+  EACCES: 'this account may not use that port',
+  ENOTFOUND: 'the name has no address',
+};
 
 function missionIdOf(text: string): MissionId {
   const id = parseId('mission', text);

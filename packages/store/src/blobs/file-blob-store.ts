@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { type FileHandle, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { CodedError, codeOf, type WorkspaceId } from '@firecrew/base';
@@ -99,25 +99,13 @@ async function putBlob(
   }
 }
 
-/** Moves a finished file to its name. One that is there is kept and made young again, unless it was cut short. */
+/** Moves a finished file to its name, in the place of one that is there too: that may be damaged, and gets young again by it. */
 async function place(root: string, storeId: string, incoming: string, path: string, bytes: number): Promise<boolean> {
-  if ((await sizeOf(root, storeId, path)) === bytes && (await touch(path))) return true;
+  const existed = (await sizeOf(root, storeId, path)) === bytes;
   await makeFolder(dirname(path), root);
   await rename(incoming, path);
   await syncFolder(dirname(path));
-  return false;
-}
-
-/** Renews the time of a blob; false when a cleaner removed it meanwhile. */
-async function touch(path: string): Promise<boolean> {
-  const now = new Date();
-  try {
-    await utimes(path, now, now);
-    return true;
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return false;
-    throw error;
-  }
+  return existed;
 }
 
 async function openBlob(root: string, storeId: string, workspace: WorkspaceId, digest: string, range?: BlobRange): Promise<OpenBlob> {

@@ -124,11 +124,13 @@ describe('files', () => {
     expect(await store.verify(workspace, digest)).toBe('intact');
   });
 
-  it('that were altered are found by verify', async () => {
+  it('that were altered are found by verify, and healed by the next put', async () => {
     const store = await openFileBlobStore(root);
     const { digest } = await store.put(workspace, bytes('whole'), { maxBytes: 10 });
     writeFileSync(pathOf(digest), 'wh0le');
     expect(await store.verify(workspace, digest)).toBe('damaged');
+    expect(await store.put(workspace, bytes('whole'), { maxBytes: 10 })).toMatchObject({ existed: true });
+    expect(await store.verify(workspace, digest)).toBe('intact');
   });
 
   it('become young again when the same content is put', async () => {
