@@ -312,6 +312,8 @@ export class NodeAgent {
         else this.#options.log.error({ folder: name, err: error }, 'a turn folder is not understood and is left alone');
       }
     }
+    // An agent that was killed between the removal of a folder and that of its token left the token.
+    for (const name of await readdir(this.#tokens)) if (!names.includes(name)) await rm(join(this.#tokens, name), { force: true });
     if (names.length === 0) await removeOldVersions(join(this.#options.config.home, 'versions'), this.#options.version.digest);
   }
 
