@@ -6,6 +6,7 @@ import { judgeParent } from '../src/home/check-parents.ts';
 import { chooseHome } from '../src/home/home-paths.ts';
 import { HOME_PATH_MAX_BYTES, openExistingHome, openHome } from '../src/home/open-home.ts';
 import { LOG_KEEP, LOG_ROTATE_BYTES, rotateLog } from '../src/supervisor/processes.ts';
+import { publicKeyOf, readJoined } from '../src/supervisor/service-config.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -69,6 +70,31 @@ describe('the home', () => {
     writeFileSync(join(folder, 'home.json'), text);
     expect(() => openHome(folder)).toThrow(expect.objectContaining({ code }));
     expect(readFileSync(join(folder, 'home.json'), 'utf8')).toBe(text);
+  });
+
+  it('is refused where no folder can be made', () => {
+    writeFileSync(join(folder, 'file'), '');
+    for (const path of [join(folder, 'file'), join(folder, 'file', 'h')])
+      expect(() => openHome(path)).toThrow(expect.objectContaining({ code: 'home_unusable', action: expect.any(String) }));
+  });
+
+  it.each(['', 'fct_short', 'x'.repeat(47)])('is refused with a token that was damaged: %j', (token) => {
+    const home = openHome(join(folder, 'h'));
+    writeFileSync(home.paths.token, token);
+    expect(() => openHome(join(folder, 'h'))).toThrow(expect.objectContaining({ code: 'home_damaged', id: home.paths.token }));
+  });
+
+  it('of a node is never taken for one with a server of its own because what it joined cannot be read', () => {
+    const home = openHome(join(folder, 'h'));
+    expect(readJoined(home)).toBeUndefined();
+    writeFileSync(home.paths.joinFile, '{"serverUrl":');
+    expect(() => readJoined(home)).toThrow(expect.objectContaining({ code: 'home_damaged', id: home.paths.joinFile }));
+  });
+
+  it('says which key of a node is none', () => {
+    const home = openHome(join(folder, 'h'));
+    writeFileSync(home.paths.nodeKey, 'x');
+    expect(() => publicKeyOf(home)).toThrow(expect.objectContaining({ code: 'home_damaged', id: home.paths.nodeKey }));
   });
 
   it('is refused below a folder that everyone may write', () => {

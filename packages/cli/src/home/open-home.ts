@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, lstatSync, mkdirSync, readdirSync, realpathSync } from 'node:fs';
-import { CodedError, newId } from '@firecrew/base';
+import { CodedError, messageOf, newId } from '@firecrew/base';
 import { nodeIdSchema } from '@firecrew/protocol';
 import { z } from 'zod';
 import { checkParents } from './check-parents.ts';
@@ -12,6 +12,7 @@ export const HOME_LAYOUT = 1;
 /** Longest path of a home in bytes: sockets below it have paths of at most 107. */
 export const HOME_PATH_MAX_BYTES = 58;
 
+const TOKEN = /^fct_[A-Za-z0-9_-]{43}$/;
 const identitySchema = z.object({ homeId: z.string().min(8), layout: z.literal(HOME_LAYOUT), nodeId: nodeIdSchema });
 
 /** An opened home. */
@@ -24,12 +25,11 @@ export interface Home {
 
 /**
  * Opens the home at `root`, makes it where it is not there, and checks whose it is.
- * Throws `home_path_too_long`, `home_not_ours`, `home_occupied`, `home_too_new`, `home_damaged`, `home_parent_unsafe`.
+ * Throws `home_unusable`, `home_path_too_long`, `home_not_ours`, `home_occupied`, `home_too_new`, `home_damaged`, `home_parent_unsafe`.
  */
 export function openHome(root: string): Home {
   const self = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
-  mkdirSync(root, { recursive: true, mode: 0o700 });
-  const paths = homePaths(realpathSync(root));
+  const paths = homePaths(makeRoot(root));
   if (Buffer.byteLength(paths.root) > HOME_PATH_MAX_BYTES) {
     throw new CodedError('home_path_too_long', `the path of the home ${paths.root} has more than ${HOME_PATH_MAX_BYTES} bytes`, {
       id: paths.root,
@@ -41,7 +41,30 @@ export function openHome(root: string): Home {
   const identity = readIdentity(paths) ?? makeIdentity(paths);
   makeFolders(paths, self.uid === 0);
   createFile(paths.token, `fct_${randomBytes(32).toString('base64url')}\n`);
-  return { paths, homeId: identity.homeId, nodeId: identity.nodeId, token: (readText(paths.token) ?? '').trim() };
+  return { paths, homeId: identity.homeId, nodeId: identity.nodeId, token: readToken(paths) };
+}
+
+/** Makes the folder where it is not there, and gives its path without links. */
+function makeRoot(root: string): string {
+  try {
+    mkdirSync(root, { recursive: true, mode: 0o700 });
+    return realpathSync(root);
+  } catch (cause) {
+    throw new CodedError('home_unusable', `the home ${root} cannot be made: ${messageOf(cause)}`, {
+      id: root,
+      action: 'Choose a folder of your own with FIRECREW_HOME.',
+      cause,
+    });
+  }
+}
+
+function readToken(paths: HomePaths): string {
+  const token = (readText(paths.token) ?? '').trim();
+  if (TOKEN.test(token)) return token;
+  throw new CodedError('home_damaged', `${paths.token} holds no token`, {
+    id: paths.token,
+    action: 'Remove it: a new one is made. Then run firecrew down and firecrew up.',
+  });
 }
 
 /** Opens a home that is there already; undefined where there is none, and nothing is made. */

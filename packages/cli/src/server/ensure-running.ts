@@ -1,10 +1,10 @@
-import { mkdirSync, utimesSync } from 'node:fs';
-import { CodedError, isAlive, signalProcess } from '@firecrew/base';
+import { mkdirSync, rmSync, utimesSync } from 'node:fs';
+import { CodedError, isAlive, type ProcessIdentity, signalProcess } from '@firecrew/base';
 import type { Home } from '../home/open-home.ts';
 import { createFile, readText, replaceFile } from '../home/write-file.ts';
 import type { Settings } from '../settings/settings.ts';
 import { locateApps } from '../supervisor/locate-apps.ts';
-import { serviceEnvironment, startDetached } from '../supervisor/processes.ts';
+import { serviceEnvironment, startDetached, stopProcess } from '../supervisor/processes.ts';
 import { readJoined } from '../supervisor/service-config.ts';
 import { askHolder, lockName, lockTaken } from '../supervisor/start-lock.ts';
 import { readProblems, readProcesses } from '../supervisor/supervisor-state.ts';
@@ -13,6 +13,8 @@ import { type FoundServer, findServer, generationFault } from './find-server.ts'
 /** How long services may take until they are ready, in ms; the first start makes a database. */
 export const START_TIMEOUT_MS = 120_000;
 const POLL_MS = 100;
+/** A supervisor stops what it started before it ends. In ms. */
+const GIVE_UP_STEPS = [['SIGTERM', 75_000]] as const;
 
 /** How services are started. */
 export interface EnsureOptions {
@@ -55,24 +57,43 @@ export async function isSupervised(home: Home): Promise<boolean> {
  */
 export async function ensureRunning(home: Home, options: EnsureOptions): Promise<RunningServices> {
   touchHome(home, options.env);
-  if (options.keep) createFile(home.paths.keep, '');
+  const { supervisor, roles, shims } = readProcesses(home.paths);
+  const wasIdle = shims.length === 0 && [supervisor, ...Object.values(roles)].every((process) => process === undefined);
+  const keeps = options.keep && createFile(home.paths.keep, '');
+  const own: OwnSupervisor = { spawned: undefined, started: false };
+  try {
+    return { url: await untilReady(home, options, own), started: own.started };
+  } catch (error) {
+    // One that could not do it is not left to try for ever with settings that may be mended meanwhile.
+    if (keeps) rmSync(home.paths.keep, { force: true });
+    const isLeft = wasIdle && options.signal?.aborted !== true;
+    if (isLeft && own.spawned !== undefined) await stopProcess(own.spawned, GIVE_UP_STEPS);
+    throw error;
+  }
+}
+
+/** The supervisor that this call started. */
+interface OwnSupervisor {
+  spawned: ProcessIdentity | undefined;
+  started: boolean;
+}
+
+async function untilReady(home: Home, options: EnsureOptions, own: OwnSupervisor): Promise<string | undefined> {
   const joined = readJoined(home) !== undefined;
   const end = performance.now() + (options.timeoutMs ?? START_TIMEOUT_MS);
   const beganAt = new Date().toISOString();
-  let started = false;
   let nudged = false;
-  let spawned: ReturnType<typeof startSupervisor>;
   for (;;) {
     options.signal?.throwIfAborted();
     const supervised = await isSupervised(home);
-    if (!supervised && (spawned === undefined || !isAlive(spawned))) {
-      if (!started) options.onStart?.();
-      spawned = startSupervisor(home, options);
-      started = true;
+    if (!supervised && (own.spawned === undefined || !isAlive(own.spawned))) {
+      if (!own.started) options.onStart?.();
+      own.spawned = startSupervisor(home, options);
+      own.started = true;
     }
     if (supervised) {
       const found = await readiness(home, joined);
-      if (found !== undefined) return { url: found.url, started };
+      if (found !== undefined) return found.url;
       demandNoProblem(home, beganAt);
       if (!nudged && readProblems(home.paths).length > 0) {
         // Its next try may be half a minute away.

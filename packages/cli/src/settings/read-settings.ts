@@ -23,6 +23,10 @@ function readConfigFile(file: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new CodedError('settings_invalid', `${file} is not JSON: ${messageOf(cause)}`, { id: file, cause });
+    throw new CodedError('settings_invalid', `${file} is not JSON: ${messageOf(cause)}`, {
+      id: file,
+      action: 'Correct it; docs/cli.md lists every key.',
+      cause,
+    });
   }
 }

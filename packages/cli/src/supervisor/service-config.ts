@@ -1,4 +1,5 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { CodedError } from '@firecrew/base';
 import { z } from 'zod';
 import type { Home } from '../home/open-home.ts';
 import { createFile, readState, readText, replaceFile } from '../home/write-file.ts';
@@ -24,9 +25,18 @@ export type DatabaseConnection = z.infer<typeof connectionSchema>;
 export const joinedSchema = z.object({ serverUrl: z.url(), nodeId: z.string(), name: z.string() });
 export type Joined = z.infer<typeof joinedSchema>;
 
-/** The server this home's node belongs to, or undefined for a home with its own. */
+/** The server this home's node belongs to, or undefined for a home with its own. Throws `home_damaged`. */
 export function readJoined(home: Home): Joined | undefined {
-  return readState(home.paths.joinFile, joinedSchema);
+  const { joinFile } = home.paths;
+  const joined = readState(joinFile, joinedSchema);
+  // One that cannot be read is no sign of a home with a server: another one would be started beside the node's own.
+  if (joined === undefined && readText(joinFile) !== undefined) {
+    throw new CodedError('home_damaged', `${joinFile} is not what firecrew writes`, {
+      id: joinFile,
+      action: 'Remove it, and join the server again with firecrew node join.',
+    });
+  }
+  return joined;
 }
 
 /** Writes the server's configuration. `connection` is that of the home's own database, undefined with `databaseUrl`. */
@@ -84,6 +94,14 @@ export function publicKeyOf(home: Home): string {
     const { privateKey } = generateKeyPairSync('ed25519');
     createFile(nodeKey, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
   }
-  const key = createPublicKey(createPrivateKey(readText(nodeKey) ?? ''));
-  return key.export({ type: 'spki', format: 'der' }).toString('base64');
+  try {
+    const key = createPublicKey(createPrivateKey(readText(nodeKey) ?? ''));
+    return key.export({ type: 'spki', format: 'der' }).toString('base64');
+  } catch (cause) {
+    throw new CodedError('home_damaged', `${nodeKey} holds no private key`, {
+      id: nodeKey,
+      action: 'Restore it from a backup, or remove it: a new one is made, with which a node of another server joins again.',
+      cause,
+    });
+  }
 }

@@ -9,8 +9,9 @@ import { DatabaseRole } from './database-role.ts';
 import { countFailure, decideSupervision, isIdle, ROLES, type Role, type RoleView, type SupervisionStep } from './decide-supervision.ts';
 import { type AppEntries, demandEntry } from './locate-apps.ts';
 import { findByConfig, serviceEnvironment, startDetached, stopProcess } from './processes.ts';
+import { ProblemBook, serviceLog } from './problem-book.ts';
 import { readJoined, writeNodeConfig, writeServerConfig } from './service-config.ts';
-import { type RoleProblem, readProcesses, writeProblems, writeSupervisorFile } from './supervisor-state.ts';
+import { readProcesses, writeSupervisorFile } from './supervisor-state.ts';
 
 const TICK_MS = 200;
 const READY_EVERY_MS = 2_000;
@@ -49,7 +50,7 @@ export class Supervisor {
   readonly #log: SuperviseLog;
   readonly #database: DatabaseRole;
   readonly #roles: Record<Role, RoleState>;
-  readonly #problems = new Map<Role, RoleProblem>();
+  readonly #problems: ProblemBook;
   #restarts: number;
   #written = '';
   #path = '';
@@ -63,6 +64,7 @@ export class Supervisor {
     this.#apps = options.apps;
     this.#log = options.log;
     this.#database = new DatabaseRole(options.home.paths, options.log);
+    this.#problems = new ProblemBook(options.home.paths);
     const joined = readJoined(options.home) !== undefined;
     const role = (wanted: boolean): RoleState => {
       return { wanted, identity: undefined, startedAtMs: 0, endedAtMs: undefined, failures: 0, busy: false };
@@ -77,7 +79,7 @@ export class Supervisor {
 
   /** Runs until `stop` is called, the home is gone, or nobody has used it for long. */
   async run(): Promise<void> {
-    writeProblems(this.#home.paths, []);
+    this.#problems.open();
     this.#adopt();
     createFile(this.#home.paths.lastUse, '');
     let readyAt = 0;
@@ -136,6 +138,7 @@ export class Supervisor {
       this.#log.warn({ role, pid: state.identity.pid }, 'a process ended and is started again');
       state.failures = countFailure(state.failures, now - state.startedAtMs);
       state.endedAtMs = now;
+      this.#problems.ended(role, state.identity.pid, state.failures);
       state.identity = undefined;
       this.#restarts += 1;
       if (role === 'server') this.#wasReady = false;
@@ -163,18 +166,16 @@ export class Supervisor {
         state.startedAtMs = performance.now();
         if (step.role === 'server') this.#unreadySinceMs = undefined;
         this.#log.info({ role: step.role, pid: state.identity.pid }, 'started');
-        this.#problems.delete(step.role);
+        // A server is well only when it answers.
+        if (step.role !== 'server') this.#problems.isWell(step.role);
       }
     } catch (error) {
       this.#log.warn({ role: step.role, err: messageOf(error), code: codeOf(error) }, 'a process could not be started');
       state.failures += 1;
       state.endedAtMs = performance.now();
-      const action = error instanceof CodedError ? (error.action ?? null) : null;
-      const at = new Date().toISOString();
-      this.#problems.set(step.role, { role: step.role, code: codeOf(error) ?? 'internal', message: messageOf(error), action, at });
+      this.#problems.notStarted(step.role, error);
     } finally {
       state.busy = false;
-      writeProblems(this.#home.paths, [...this.#problems.values()]);
     }
   }
 
@@ -186,7 +187,7 @@ export class Supervisor {
       role === 'server'
         ? writeServerConfig(this.#home, this.#settings, this.#database.connection)
         : writeNodeConfig(this.#home, this.#settings);
-    const logFile = `${paths.logs}/${role === 'server' ? 'server' : 'node-agent'}.log`;
+    const logFile = serviceLog(paths, role);
     const identity = startDetached({ args: [entry, '--config', config], logFile, env: serviceEnvironment(process.env) });
     if (identity !== undefined) return identity;
     throw new CodedError('process_ended', `the ${role} ended right after its start`, { id: role, action: `Read ${logFile}.` });
@@ -219,6 +220,7 @@ export class Supervisor {
     if (found.ready) {
       this.#unreadySinceMs = undefined;
       this.#wasReady = true;
+      this.#problems.isWell('server');
     } else this.#unreadySinceMs ??= performance.now();
   }
 
@@ -279,7 +281,8 @@ export class Supervisor {
       bootId: readBootId(),
     };
     const text = JSON.stringify(file);
-    if (text === this.#written) return;
+    // Read again each time: what somebody else damaged is mended.
+    if (text === this.#written && readText(this.#home.paths.supervisorFile)?.trimEnd() === text) return;
     writeSupervisorFile(this.#home.paths, file);
     this.#written = text;
   }
