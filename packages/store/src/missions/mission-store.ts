@@ -150,16 +150,27 @@ export class PostgresMissionStore implements MissionStore {
     bytes: Buffer,
   ): Promise<{ ok: true; length: number } | { ok: false; code: 'attempt_unknown' | 'attempt_stale' | 'log_gap'; length: number }> {
     return await this.#options.db.transaction(async (tx) => {
-      const place = await this.#lockAttempt(tx, key);
+      // The attempt's own row is locked, not its mission's: log bytes change no state, and come many times a second.
+      const [place] = await tx
+        .select({ missionId: turns.missionId, newest: turns.attempt, state: attempts.state, logBytes: attempts.logBytes })
+        .from(attempts)
+        .innerJoin(turns, eq(turns.id, attempts.turnId))
+        .where(sameAttempt(key))
+        .for('update', { of: attempts });
       if (place === undefined) return { ok: false, code: 'attempt_unknown', length: 0 };
       if (place.newest !== key.attempt || place.state === 'ended') return { ok: false, code: 'attempt_stale', length: place.logBytes };
       if (offset > place.logBytes) return { ok: false, code: 'log_gap', length: place.logBytes };
       const fresh = bytes.subarray(place.logBytes - offset);
       if (fresh.length === 0) return { ok: true, length: place.logBytes };
-      await tx.insert(logChunks).values({ turnId: key.turnId, attempt: key.attempt, at: place.logBytes, bytes: fresh });
       const length = place.logBytes + fresh.length;
-      await tx.update(attempts).set({ logBytes: length }).where(sameAttempt(key));
-      await tx.execute(sql`select pg_notify(${LOGS_CHANNEL}, ${place.missionId})`);
+      // One statement for the bytes, their count and the notice: each of them is a round trip otherwise.
+      await tx.execute(sql`
+        with piece as (
+          insert into ${logChunks} (turn_id, attempt, at_offset, bytes) values (${key.turnId}, ${key.attempt}, ${place.logBytes}, ${fresh})
+        ), counted as (
+          update ${attempts} set log_bytes = ${length} where turn_id = ${key.turnId} and attempt = ${key.attempt} and epoch = ${key.epoch}
+        )
+        select pg_notify(${LOGS_CHANNEL}, ${place.missionId})`);
       return { ok: true, length };
     });
   }
