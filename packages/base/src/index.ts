@@ -14,4 +14,5 @@ export {
   type TurnId,
   type WorkspaceId,
 } from './ids.ts';
+export { type InstalledVersion, installVersion, removeOldVersions } from './install-version.ts';
 export { identifyProcess, isAlive, type ProcessIdentity, readBootId, signalProcess } from './process-identity.ts';

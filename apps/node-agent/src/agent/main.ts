@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -6,7 +6,7 @@ import { CodedError, messageOf } from '@firecrew/base';
 import { ProcessDriver } from '@firecrew/vmm';
 import { destination, pino } from 'pino';
 import { type NodeConfig, readNodeConfig } from './config.ts';
-import { installVersion } from './install-version.ts';
+import { installPrograms } from './install-programs.ts';
 import { NodeAgent } from './node-agent.ts';
 
 const USAGE = `firecrew node agent: runs attempts on this host for one server
@@ -25,7 +25,7 @@ if (values.help === true || values.config === undefined) {
 try {
   const config = await readNodeConfig(values.config);
   const log = pino({ level: config.logLevel, base: { role: 'node-agent', node: config.nodeId } }, destination({ dest: 2, sync: true }));
-  const version = await installVersion(join(config.home, 'versions'), sources());
+  const version = await installPrograms(join(config.home, 'versions'), sources());
   const agent = new NodeAgent({ config, log, version, agentVersion: readVersion(), drivers: [driverOf(config)] });
   await agent.start();
   let stopping = false;
@@ -51,13 +51,16 @@ function driverOf({ bubblewrap, owners }: NodeConfig): ProcessDriver {
   return new ProcessDriver({ bubblewrap, ...(owners === null ? {} : { owner: { uid: owners.firstUid, gid: owners.firstUid } }) });
 }
 
-/** The bundles of shim and guest agent, as the build leaves them, and the Node that runs now. */
+/** The bundles of shim and guest agent: beside the bundle of this program, or as the build of a checkout leaves them; and the Node that runs now. */
 function sources() {
   const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+  if (existsSync(at('./shim.mjs'))) return { node: process.execPath, shim: at('./shim.mjs'), guestAgent: at('./guest-agent.mjs') };
   return { node: process.execPath, shim: at('../../bundle/shim.mjs'), guestAgent: at('../../../guest-agent/bundle/guest-agent.mjs') };
 }
 
+/** The bundle carries its version; in a checkout it is the package's. */
 function readVersion(): string {
+  if (process.env.FIRECREW_BUILD_VERSION !== undefined) return process.env.FIRECREW_BUILD_VERSION;
   const text: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
   return typeof text === 'object' && text !== null && 'version' in text && typeof text.version === 'string' ? text.version : '0.0.0';
 }

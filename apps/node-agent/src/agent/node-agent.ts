@@ -4,18 +4,17 @@ import { accessSync, closeSync, constants, openSync, writeFileSync } from 'node:
 import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir, uptime } from 'node:os';
 import { join } from 'node:path';
-import { CodedError, codeOf, messageOf } from '@firecrew/base';
+import { CodedError, codeOf, messageOf, removeOldVersions } from '@firecrew/base';
 import { HEALTH_EVERY_MS, type NodeMessage, type ServerMessage, type TurnSpec } from '@firecrew/protocol';
 import type { Driver, GuestOwner } from '@firecrew/vmm';
 import type { Logger } from 'pino';
 import { LAUNCH_FILE, type ShimLaunch, shimLaunchSchema } from '../shim/shim-arguments.ts';
-import { readSpec, type TurnPaths, turnFolderName, turnPaths, writeWhole } from '../turn-folder/turn-folder.ts';
+import { admitOwner, readSpec, type TurnPaths, turnFolderName, turnPaths, writeWhole } from '../turn-folder/turn-folder.ts';
 import type { NodeConfig } from './config.ts';
 import { DataClient } from './data-client.ts';
 import { fetchInputs } from './fetch-inputs.ts';
 import { findServer } from './find-server.ts';
-import type { InstalledVersion } from './install-version.ts';
-import { removeOldVersions } from './install-version.ts';
+import type { InstalledPrograms } from './install-programs.ts';
 import { probeCapabilities } from './probe-capabilities.ts';
 import { readHealth } from './read-health.ts';
 import { ServerLink } from './server-link.ts';
@@ -32,7 +31,7 @@ type Start = Extract<ServerMessage, { t: 'turn.start' }>;
 export interface NodeAgentOptions {
   readonly config: NodeConfig;
   readonly drivers: readonly Driver[];
-  readonly version: InstalledVersion;
+  readonly version: InstalledPrograms;
   readonly agentVersion: string;
   readonly log: Logger;
 }
@@ -209,7 +208,7 @@ export class NodeAgent {
     const paths = turnPaths(join(this.#turns, name));
     await rm(paths.root, { recursive: true, force: true });
     await mkdir(paths.inputs, { recursive: true, mode: 0o700 });
-    await chmod(paths.root, this.#options.config.owners === null ? 0o700 : 0o711);
+    await chmod(paths.root, 0o700);
     await writeFile(join(this.#tokens, name), token, { mode: 0o600 });
     await fetchInputs(this.#dataClient(spec, token), inputs, paths.inputs, signal, clock);
     await writeWhole(paths.spec, `${JSON.stringify(spec)}\n`);
@@ -219,13 +218,15 @@ export class NodeAgent {
   /** Starts the shim in a session of its own, so that it outlives this agent. */
   #launch(spec: TurnSpec, paths: TurnPaths, renewedAtUptimeMs: number, serverAddresses: readonly string[]): void {
     const { config, version } = this.#options;
+    const owner = this.#ownerOf(spec);
+    if (owner !== null) admitOwner(paths.root, owner);
     const launch: ShimLaunch = {
       guestAgent: { node: version.node, bundle: version.guestAgent },
       callerPath: config.callerPath,
       homes: [homedir()],
       caBundle: CA_BUNDLES.find((file) => isReadable(file)) ?? null,
       bubblewrap: config.bubblewrap,
-      owner: this.#ownerOf(spec),
+      owner,
       renewedAtUptimeMs,
       serverAddresses: [...serverAddresses],
     };

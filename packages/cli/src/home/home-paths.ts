@@ -9,7 +9,10 @@ export interface HomePaths {
   readonly run: string;
   readonly token: string;
   readonly settings: string;
+  /** Written by the server. */
   readonly serverFile: string;
+  /** Where people and programs look for it, in every home. */
+  readonly serverLink: string;
   readonly serverConfig: string;
   readonly supervisorFile: string;
   readonly problems: string;
@@ -21,6 +24,8 @@ export interface HomePaths {
   readonly lastUse: string;
   readonly keep: string;
   readonly server: string;
+  /** Programs of the server as root starts it: owned by root, readable by all. */
+  readonly versions: string;
   readonly node: string;
   readonly shims: string;
   readonly database: string;
@@ -30,11 +35,22 @@ export interface HomePaths {
 }
 
 /** Names that may lie in a home; a folder with anything else and no `home.json` is somebody's own. */
-export const HOME_NAMES: readonly string[] = ['home.json', 'config.json', 'run', 'server', 'node', 'database', 'logs', 'client'];
+export const HOME_NAMES: readonly string[] = [
+  'home.json',
+  'config.json',
+  'run',
+  'server',
+  'node',
+  'database',
+  'logs',
+  'client',
+  'versions',
+];
 
-/** The layout of a home rooted at `root`. */
-export function homePaths(root: string): HomePaths {
+/** The layout of a home rooted at `root`. The server of a home of root's has an account of its own: its files lie in its own folder. */
+export function homePaths(root: string, isRoots: boolean = process.getuid?.() === 0): HomePaths {
   const run = join(root, 'run');
+  const server = join(root, 'server');
   const node = join(root, 'node');
   const database = join(root, 'database');
   return {
@@ -44,8 +60,9 @@ export function homePaths(root: string): HomePaths {
     run,
     token: join(run, 'token'),
     settings: join(run, 'settings.json'),
-    serverFile: join(run, 'server.json'),
-    serverConfig: join(run, 'server-config.json'),
+    serverFile: isRoots ? join(server, 'server.json') : join(run, 'server.json'),
+    serverLink: join(run, 'server.json'),
+    serverConfig: isRoots ? join(server, 'config.json') : join(run, 'server-config.json'),
     supervisorFile: join(run, 'supervisor.json'),
     problems: join(run, 'problems.json'),
     databaseFile: join(run, 'database.json'),
@@ -55,7 +72,8 @@ export function homePaths(root: string): HomePaths {
     callerPath: join(run, 'caller-path'),
     lastUse: join(run, 'last-use'),
     keep: join(run, 'keep'),
-    server: join(root, 'server'),
+    server,
+    versions: join(root, 'versions'),
     node,
     shims: join(node, 'shims.json'),
     database,

@@ -121,10 +121,10 @@ function readIdentity(paths: HomePaths): z.infer<typeof identitySchema> | undefi
   });
 }
 
-/** One folder for each role. Attempts and the database run as other accounts when this is root: they walk through, and see nothing. */
+/** One folder for each role. Attempts, server and database run as other accounts when this is root: they walk through, and see nothing. */
 function makeFolders(paths: HomePaths, isRoot: boolean): void {
   const walkable = isRoot ? 0o711 : 0o700;
-  const folders: readonly (readonly [string, number])[] = [
+  const folders: (readonly [string, number])[] = [
     [paths.root, walkable],
     [paths.run, 0o700],
     [paths.server, 0o700],
@@ -133,6 +133,7 @@ function makeFolders(paths: HomePaths, isRoot: boolean): void {
     [paths.logs, 0o700],
     [paths.client, 0o700],
   ];
+  if (isRoot) folders.push([paths.versions, 0o755]);
   for (const [folder, mode] of folders) {
     mkdirSync(folder, { recursive: true, mode });
     // The process's file mode mask may have taken away the right to walk through.

@@ -25,7 +25,7 @@ export function renderSummary(end: RunEnded, facts: SummaryFacts): EventLine[] {
     const { files, insertions, deletions } = end.diffstat;
     add('plain', `changes   ${files} ${files === 1 ? 'file' : 'files'}, +${insertions} -${deletions}`);
   }
-  if (end.commit !== null) add(end.verified ? 'good' : 'warn', `verified  ${verifiedText(end, facts.hasCheck)}`);
+  if (end.commit !== null) add(end.verified && facts.hasCheck ? 'good' : 'warn', `verified  ${verifiedText(end, facts.hasCheck)}`);
   if (end.isolation !== null) add(end.isolation === 'none' ? 'warn' : 'quiet', `isolation ${end.isolation}`);
   if (end.checkInputsChanged.length > 0)
     add('warn', `check_inputs_changed: the agent changed what the check runs: ${names(end.checkInputsChanged)}`);
@@ -61,8 +61,8 @@ function headline(end: RunEnded): EventLine {
 }
 
 function verifiedText(end: RunEnded, hasCheck: boolean): string {
-  if (end.verified) return 'yes: the check passed in a fresh sandbox on exactly this tree';
-  return hasCheck ? 'no: the check did not pass on this tree' : 'no: no check was given (--check)';
+  if (!hasCheck) return 'no: no check was given (--check)';
+  return end.verified ? 'yes: the check passed in a fresh sandbox on exactly this tree' : 'no: the check did not pass on this tree';
 }
 
 function pushLines(end: RunEnded): EventLine[] {

@@ -72,12 +72,12 @@ export async function readTree(path: string, options: RunOptions, env: Environme
     repository,
     list,
     dirty: decision.base === 'synthetic',
-    notes: describeTree(list, decision.notes.includes('large_files_as_checked_out')),
+    notes: describeTree(list, { largeFiles: decision.notes.includes('large_files_as_checked_out'), shallow: repository.shallow }),
   };
 }
 
 /** What a caller should know about what travels and what does not. */
-export function describeTree(list: UploadList, largeFiles: boolean): string[] {
+export function describeTree(list: UploadList, facts: { readonly largeFiles: boolean; readonly shallow: boolean }): string[] {
   const notes: string[] = [];
   const name = (path: Buffer): string => cleanLine(path.toString('utf8'), 200);
   const some = (paths: readonly Buffer[]): string => {
@@ -90,6 +90,8 @@ export function describeTree(list: UploadList, largeFiles: boolean): string[] {
     );
   const secrets = list.leftOut.filter((file) => file.reason === 'secret_shaped').map((file) => file.path);
   if (secrets.length > 0) notes.push(`looks like a secret and stays here: ${some(secrets)} (send with --include-secret PATH)`);
+  const { ignored } = list.leftOutCounts;
+  if (ignored > 0) notes.push(`${count(ignored, 'ignored path')} stay${ignored === 1 ? 's' : ''} here (send with --include PATH)`);
   const sent = list.files.filter((file) => file.secret !== undefined).map((file) => file.path);
   if (sent.length > 0) notes.push(`looks like a secret and travels: ${some(sent)}`);
   const nested = list.leftOut.filter((file) => file.reason === 'nested_repository').map((file) => file.path);
@@ -97,7 +99,8 @@ export function describeTree(list: UploadList, largeFiles: boolean): string[] {
   if (list.submodules.length > 0) notes.push(`submodules stay empty: ${some(list.submodules)}`);
   if (list.sparsePaths > 0)
     notes.push(`${count(list.sparsePaths, 'file')} outside the sparse checkout stay${list.sparsePaths === 1 ? 's' : ''} here`);
-  if (largeFiles) notes.push('large files travel as they are checked out here');
+  if (facts.largeFiles) notes.push('large files travel as they are checked out here');
+  if (facts.shallow) notes.push('the clone is shallow: the agent sees its short history (all of it after git fetch --unshallow)');
   return notes;
 }
 

@@ -3,7 +3,7 @@ import { negotiateGeneration, type ServerFile, serverFileSchema } from '@firecre
 import { FirecrewClient } from '@firecrew/sdk';
 import { Agent } from 'undici';
 import type { Home } from '../home/open-home.ts';
-import { readState } from '../home/write-file.ts';
+import { readForeignState } from '../home/write-file.ts';
 
 /** How long a server may take to say whether it is ready, in ms. */
 export const READY_TIMEOUT_MS = 3_000;
@@ -15,7 +15,7 @@ export type FoundServer =
 
 /** Reads `server.json`: it is believed only if its process lives and `/readyz` answers with this home's id. */
 export async function findServer(home: Home): Promise<FoundServer> {
-  const file = readState(home.paths.serverFile, serverFileSchema);
+  const file = readForeignState(home.paths.serverFile, serverFileSchema);
   if (file === undefined) return { ready: false, reason: 'no_file' };
   if (!isAlive(file)) return { ready: false, reason: 'dead', file };
   const dispatcher = new Agent({ headersTimeout: READY_TIMEOUT_MS, bodyTimeout: READY_TIMEOUT_MS, connect: { timeout: READY_TIMEOUT_MS } });

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { identifyProcess, isAlive, type ProcessIdentity, signalProcess } from '@firecrew/base';
+import type { Account } from './server-account.ts';
 
 /** A log is moved aside at the start of its writer when it is larger than this, in bytes. */
 export const LOG_ROTATE_BYTES = 4 * 1024 * 1024;
@@ -10,6 +11,10 @@ const POLL_MS = 50;
 
 /** A process to start in a session of its own. */
 export interface DetachedProcess {
+  /** Node, where it is another one than that of this process. */
+  readonly node?: string;
+  /** Whom it runs as, without any further group; this account where it is left out. */
+  readonly account?: Account | undefined;
   readonly args: readonly string[];
   readonly logFile: string;
   readonly env: Readonly<Record<string, string>>;
@@ -20,11 +25,12 @@ export function startDetached(what: DetachedProcess): ProcessIdentity | undefine
   rotateLog(what.logFile);
   const log = openSync(what.logFile, 'a', 0o600);
   try {
-    const child = spawn(process.execPath, [...what.args], {
+    const child = spawn(what.node ?? process.execPath, [...what.args], {
       cwd: '/',
       env: what.env,
       detached: true,
       stdio: ['ignore', log, log],
+      ...what.account,
     });
     child.once('error', () => undefined);
     child.unref();
@@ -41,13 +47,13 @@ export function rotateLog(file: string): void {
   renameSync(file, `${file}.1`);
 }
 
-/** The living process of this account that was started with `--config FILE`: its supervisor may have died before it wrote the pid down. */
-export function findByConfig(file: string): ProcessIdentity | undefined {
+/** The living process of the account `uid` that was started with `--config FILE`: its supervisor may have died before it wrote the pid down. */
+export function findByConfig(file: string, uid: number | undefined): ProcessIdentity | undefined {
   for (const name of readdirSync('/proc')) {
     if (!/^[1-9][0-9]*$/.test(name)) continue;
     const args = readArguments(name);
     const at = args.indexOf('--config');
-    if (at !== -1 && args[at + 1] === file && statSync(`/proc/${name}`, { throwIfNoEntry: false })?.uid === process.getuid?.()) {
+    if (at !== -1 && args[at + 1] === file && statSync(`/proc/${name}`, { throwIfNoEntry: false })?.uid === uid) {
       const identity = identifyProcess(Number(name));
       if (identity !== undefined) return identity;
     }

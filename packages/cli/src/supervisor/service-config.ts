@@ -4,9 +4,8 @@ import { z } from 'zod';
 import type { Home } from '../home/open-home.ts';
 import { createFile, readState, readText, replaceFile } from '../home/write-file.ts';
 import type { Settings } from '../settings/settings.ts';
+import { ATTEMPT_OWNERS, serverAccount } from './server-account.ts';
 
-/** Uids of attempts when the node agent runs as root. */
-export const ATTEMPT_OWNERS = { firstUid: 200_000, count: 1_000 } as const;
 /** Name of the node that runs beside its server. */
 export const LOCAL_NODE_NAME = 'local';
 const ANY_LOOPBACK_PORT = { host: '127.0.0.1', port: 0 } as const;
@@ -58,7 +57,7 @@ export function writeServerConfig(home: Home, settings: Settings, connection: Da
     ...(limits === undefined ? {} : { limits }),
     ...(settings.logLevel === undefined ? {} : { logLevel: settings.logLevel }),
   };
-  replaceFile(paths.serverConfig, `${JSON.stringify(config, null, 2)}\n`);
+  replaceFile(paths.serverConfig, `${JSON.stringify(config, null, 2)}\n`, serverAccount());
   return paths.serverConfig;
 }
 

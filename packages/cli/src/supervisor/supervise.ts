@@ -1,5 +1,5 @@
 import { statSync, utimesSync } from 'node:fs';
-import { CodedError, codeOf, identifyProcess, isAlive, messageOf, type ProcessIdentity, readBootId } from '@firecrew/base';
+import { CodedError, codeOf, identifyProcess, isAlive, messageOf, type ProcessIdentity, readBootId, signalProcess } from '@firecrew/base';
 import { FirecrewClient } from '@firecrew/sdk';
 import type { Home } from '../home/open-home.ts';
 import { createFile, readText } from '../home/write-file.ts';
@@ -8,8 +8,10 @@ import { IDLE_STOP_MS, type Settings } from '../settings/settings.ts';
 import { DatabaseRole } from './database-role.ts';
 import { countFailure, decideSupervision, isIdle, ROLES, type Role, type RoleView, type SupervisionStep } from './decide-supervision.ts';
 import { type AppEntries, demandEntry } from './locate-apps.ts';
-import { findByConfig, serviceEnvironment, startDetached, stopProcess } from './processes.ts';
 import { ProblemBook, serviceLog } from './problem-book.ts';
+import { findByConfig, serviceEnvironment, startDetached, stopProcess } from './processes.ts';
+import { runsAsServer, serverAccount } from './server-account.ts';
+import { prepareServerProgram, serverEnvironment } from './server-program.ts';
 import { readJoined, writeNodeConfig, writeServerConfig } from './service-config.ts';
 import { readProcesses, writeSupervisorFile } from './supervisor-state.ts';
 
@@ -117,8 +119,8 @@ export class Supervisor {
     const database = this.#roles.database.wanted ? this.#database.adopt() : undefined;
     const found: Record<Role, ProcessIdentity | undefined> = {
       database,
-      server: left.server ?? findByConfig(this.#home.paths.serverConfig),
-      nodeAgent: left.nodeAgent ?? findByConfig(this.#home.paths.nodeConfig),
+      server: left.server ?? findByConfig(this.#home.paths.serverConfig, serverAccount()?.uid ?? process.getuid?.()),
+      nodeAgent: left.nodeAgent ?? findByConfig(this.#home.paths.nodeConfig, process.getuid?.()),
     };
     for (const role of ROLES) {
       const identity = found[role];
@@ -126,6 +128,8 @@ export class Supervisor {
       this.#roles[role].identity = identity;
       this.#roles[role].startedAtMs = performance.now();
       this.#log.info({ role, pid: identity.pid }, 'adopted a living process');
+      // An earlier version ran it as root: its successor gets the account that is meant for it.
+      if (role === 'server' && !runsAsServer(identity.pid)) signalProcess(identity, 'SIGTERM');
     }
     this.#path = readText(this.#home.paths.callerPath) ?? '';
   }
@@ -181,16 +185,24 @@ export class Supervisor {
 
   async #start(role: Role): Promise<ProcessIdentity> {
     if (role === 'database') return await this.#database.start();
-    const { paths } = this.#home;
-    const entry = demandEntry(role === 'server' ? this.#apps.server : this.#apps.nodeAgent);
-    const config =
-      role === 'server'
-        ? writeServerConfig(this.#home, this.#settings, this.#database.connection)
-        : writeNodeConfig(this.#home, this.#settings);
-    const logFile = serviceLog(paths, role);
-    const identity = startDetached({ args: [entry, '--config', config], logFile, env: serviceEnvironment(process.env) });
+    const logFile = serviceLog(this.#home.paths, role);
+    const identity = role === 'server' ? await this.#startServer(logFile) : this.#startNodeAgent(logFile);
     if (identity !== undefined) return identity;
     throw new CodedError('process_ended', `the ${role} ended right after its start`, { id: role, action: `Read ${logFile}.` });
+  }
+
+  async #startServer(logFile: string): Promise<ProcessIdentity | undefined> {
+    const { paths } = this.#home;
+    const { node, entry, account } = await prepareServerProgram(paths, this.#apps);
+    const config = writeServerConfig(this.#home, this.#settings, this.#database.connection);
+    const env = account === undefined ? serviceEnvironment(process.env) : serverEnvironment(serviceEnvironment(process.env), paths.server);
+    return startDetached({ node, args: [entry, '--config', config], logFile, env, account });
+  }
+
+  #startNodeAgent(logFile: string): ProcessIdentity | undefined {
+    const entry = demandEntry(this.#apps.nodeAgent);
+    const config = writeNodeConfig(this.#home, this.#settings);
+    return startDetached({ args: [entry, '--config', config], logFile, env: serviceEnvironment(process.env) });
   }
 
   /** A caller with another PATH brings other programs; the node agent reads it at its start, and its shims go on meanwhile. */

@@ -3,8 +3,9 @@ import { isAlive } from '@firecrew/base';
 import { attemptSchema, type SupervisorFile, serverFileSchema, supervisorFileSchema, turnIdSchema } from '@firecrew/protocol';
 import { z } from 'zod';
 import type { HomePaths } from '../home/home-paths.ts';
-import { readState, replaceFile } from '../home/write-file.ts';
+import { readForeignState, readState, replaceFile } from '../home/write-file.ts';
 import { ROLES, type Role } from './decide-supervision.ts';
+import { runsAsServer } from './server-account.ts';
 
 const shimSchema = z.object({
   turnId: turnIdSchema,
@@ -42,8 +43,8 @@ export function readProcesses(paths: HomePaths): LivingProcesses {
     const identity = { pid: view.pid, startTicks: view.startTicks, bootId: file.bootId };
     return isAlive(identity) ? identity : undefined;
   };
-  const named = readState(paths.serverFile, serverFileSchema);
-  const server = living(file?.server) ?? (named !== undefined && isAlive(named) ? pick(named) : undefined);
+  const named = readForeignState(paths.serverFile, serverFileSchema);
+  const server = living(file?.server) ?? (named !== undefined && isAlive(named) && runsAsServer(named.pid) ? pick(named) : undefined);
   return {
     supervisor: living(file?.supervisor),
     roles: { database: living(file?.database), server, nodeAgent: living(file?.nodeAgent) },
