@@ -43,7 +43,7 @@ describe('a clone of this repository', () => {
   });
   afterAll(async () => await command.stop());
 
-  it('is set up with what its lock file names, changed, and checked by the tests of one package', async (context) => {
+  it('is set up with what its lock file names, changed, and checked by the tests of one package', { timeout: 480_000 }, async (context) => {
     if (!reachable) return context.skip('the npm registry is missing');
     const repository = join(command.folder, 'work', 'firecrew');
     execFileSync('git', ['clone', '-q', '--no-hardlinks', CHECKOUT, repository]);

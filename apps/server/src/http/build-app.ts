@@ -3,7 +3,7 @@ import fastifySwagger from '@fastify/swagger';
 import { CodedError } from '@firecrew/base';
 import { GENERATION, MAX_JSON_BODY_BYTES, MIN_GENERATION, type ServerInfo } from '@firecrew/protocol';
 import { sql } from 'drizzle-orm';
-import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { jsonSchemaTransform, serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod';
 import type { ServerContext } from '../context.ts';
 import { checkHostAndOrigin, findCaller } from './auth.ts';
@@ -22,7 +22,7 @@ export async function buildApp(context: ServerContext): Promise<FastifyInstance>
   const app = fastify({
     loggerInstance: context.log as FastifyBaseLogger,
     bodyLimit: MAX_JSON_BODY_BYTES,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     requestTimeout: 0,
     forceCloseConnections: true,
   });
