@@ -7,7 +7,9 @@ export function describeError(error: unknown): string[] {
   const { code, message, action } = errorBody(error);
   const lines = [`firecrew: ${code}: ${cleanLine(message, 4_000)}`];
   if (action !== undefined) lines.push(`          ${cleanLine(action)}`);
-  if (code === 'internal' && error instanceof Error && error.stack !== undefined) lines.push(...error.stack.split('\n').slice(1));
+  // Of an answer of the server the place in this program says nothing.
+  const isOurs = code === 'internal' && !(error instanceof FirecrewApiError);
+  if (isOurs && error instanceof Error && error.stack !== undefined) lines.push(...error.stack.split('\n').slice(1));
   return lines;
 }
 

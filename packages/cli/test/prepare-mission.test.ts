@@ -48,6 +48,7 @@ describe('a tree', () => {
     expect(notes).toEqual([
       '1 uncommitted change travels: the base is a commit made of HEAD and it',
       'looks like a secret and stays here: .env (send with --include-secret PATH)',
+      '1 ignored path stays here (send with --include PATH)',
     ]);
   });
 

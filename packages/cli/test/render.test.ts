@@ -295,6 +295,22 @@ describe('the end of a run', () => {
     ]);
   });
 
+  it('claims no check where none was given', () => {
+    const lines = renderSummary(endOfRun(facts, back, null), { hasCheck: false, repository: '/r' });
+    expect(lines.find((line) => line.text.startsWith('verified'))).toEqual({
+      tone: 'warn',
+      text: 'verified  no: no check was given (--check)',
+    });
+  });
+
+  it('says how to push what could not be pushed', () => {
+    const end = endOfRun(facts, { ...back, pushed: 'failed', pushDetail: 'remote_rejected: closed' }, null);
+    const lineOf = (repository: string | undefined) =>
+      renderSummary(end, { hasCheck: true, repository }).find((line) => line.text.startsWith('pushed'))?.text;
+    expect(lineOf('/r')).toBe('pushed    no: remote_rejected: closed; again with: firecrew fetch msn_0000000000000000 --push REMOTE');
+    expect(lineOf(undefined)).toBe('pushed    no: remote_rejected: closed');
+  });
+
   it('is a failure when the push failed or the branch could not be written', () => {
     expect(endOfRun(facts, { ...back, pushed: 'failed' }, null).exitCode).toBe(1);
     expect(endOfRun(facts, back, { code: 'x', message: 'y' }).exitCode).toBe(1);

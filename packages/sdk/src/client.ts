@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import {
   type ArtifactView,
@@ -161,10 +161,11 @@ export class FirecrewClient {
     const call = get(apiPaths.artifact(id, artifact.id));
     const received = await receiveFile(await send(this.#context, call), call, file);
     if (received.digest === artifact.digest) return received;
+    await rm(file, { force: true });
     throw new FirecrewApiError({
       code: 'bad_reply',
       message: `artifact ${artifact.id} arrived as ${received.digest}, not as ${artifact.digest}`,
-      action: 'Remove the file and download it again.',
+      action: 'Download it again; if it stays, the blob store of the server is damaged.',
       id: artifact.id,
       status: 200,
     });

@@ -1,4 +1,4 @@
-import { CodedError, codeOf, type MissionId, messageOf } from '@firecrew/base';
+import { CodedError, type MissionId, messageOf } from '@firecrew/base';
 import { planSyntheticBase } from '@firecrew/delivery';
 import type { CreateMission, RepositorySource } from '@firecrew/protocol';
 import type { MissionBase, MissionRow } from '@firecrew/store';
@@ -45,7 +45,7 @@ async function baseOfUpload(context: ServerContext, missionId: MissionId, worksp
     const commit = await context.repositories.build(missionId, recipe);
     return { commit, synthetic: upload.dirty, branch: upload.branch, tree, treeBytes, pack: upload.pack, shallow: upload.shallow };
   } catch (error) {
-    if (!(error instanceof CodedError) || codeOf(error) === 'blob_not_found') throw error;
+    if (!(error instanceof CodedError) || ['blob_not_found', 'blob_damaged'].includes(error.code)) throw error;
     throw new CodedError('pack_unusable', `the uploaded repository cannot be used: ${messageOf(error)}`, { id: missionId, cause: error });
   }
 }

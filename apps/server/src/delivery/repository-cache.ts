@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { access, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -61,11 +62,22 @@ export class RepositoryCache {
     }
   }
 
-  /** Copies a blob into a file, for a program that needs one. */
+  /** Copies a blob into a file, for a program that needs one. Throws `blob_damaged` for one that is not what it was stored as. */
   async blobToFile(workspaceId: WorkspaceId, digest: string, file: string): Promise<string> {
     const blob = await this.#blobs.open(workspaceId, digest);
-    await pipeline(blob.stream, createWriteStream(file, { flags: 'wx', mode: 0o600 }));
-    return file;
+    const hash = createHash('sha256');
+    const digested = async function* (chunks: AsyncIterable<Buffer>) {
+      for await (const chunk of chunks) {
+        hash.update(chunk);
+        yield chunk;
+      }
+    };
+    await pipeline(blob.stream, digested, createWriteStream(file, { flags: 'wx', mode: 0o600 }));
+    if (hash.digest('hex') === digest) return file;
+    throw new CodedError('blob_damaged', `blob ${digest} of the store has other bytes than its digest says`, {
+      id: digest,
+      action: 'Restore it from the backup of the blob store; an upload of the same files mends it too.',
+    });
   }
 
   /** A private folder that the caller removes. */

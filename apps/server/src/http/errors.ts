@@ -43,6 +43,7 @@ const STATUS: Readonly<Record<string, number>> = {
   too_large: 413,
   blob_too_large: 413,
   unavailable: 503,
+  blob_damaged: 500,
 };
 
 /** Status and body for a thrown value. What is unexpected is logged and answered without detail. */

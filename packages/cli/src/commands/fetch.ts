@@ -34,7 +34,7 @@ export async function fetchCommand(context: CommandContext, id: string, options:
       );
     } else {
       context.out.line(
-        `branch  ${cleanLine(written.branch)} in ${repository.root}${written.verdict === 'already_there' ? ' (it was there already)' : ''}`,
+        `branch  ${cleanLine(written.branch)} in ${cleanLine(repository.root)}${written.verdict === 'already_there' ? ' (it was there already)' : ''}`,
       );
       context.out.line(`commit  ${commit}`);
       if (pushed !== 'not_wanted')

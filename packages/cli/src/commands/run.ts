@@ -1,7 +1,8 @@
 import { messageOf } from '@firecrew/base';
 import type { MissionView } from '@firecrew/protocol';
-import { errorBody } from '../describe-error.ts';
+import { describeError, errorBody } from '../describe-error.ts';
 import { EXIT, exitCodeOf } from '../exit-codes.ts';
+import { cleanLine } from '../render/clean-text.ts';
 import { renderSummary } from '../render/render-summary.ts';
 import { paint, RunScreen } from '../render/run-screen.ts';
 import { bringBack } from '../run/bring-back.ts';
@@ -37,7 +38,7 @@ export async function runCommand(context: CommandContext, raw: Readonly<Record<s
     const nothing: BroughtBack = { branch: null, pushed: 'not_wanted', pushDetail: '' };
     const end = { ...endOfRun(newFacts(''), nothing, errorBody(error)), missionId: null, exitCode: exitCodeOf(error) };
     context.out.line(JSON.stringify(runEndedSchema.parse(end)));
-    for (const line of [errorBody(error)]) context.out.note(`firecrew: ${line.code}: ${line.message}`);
+    for (const line of describeError(error)) context.out.note(line);
     return end.exitCode;
   }
 }
@@ -48,7 +49,7 @@ async function runMission(context: CommandContext, prepared: PreparedMission, pl
   const mission = await client.createMission(await uploadMission(prepared, client, place));
   if (prepared.tree !== undefined) rememberMission(home, mission.id, prepared.tree.repository.root);
   if (!options.wait) return announce(context, options, mission);
-  if (!options.json) context.out.line(`mission   ${mission.id}  ${mission.title}`);
+  if (!options.json) context.out.line(`mission   ${mission.id}  ${cleanLine(mission.title)}`);
   const followed = await followUntilEnd(context, options, connection, mission.id);
   if (followed === 'left') {
     context.out.note(`${mission.id} goes on; come back with: firecrew logs ${mission.id} --follow, then firecrew fetch ${mission.id}`);
@@ -67,7 +68,7 @@ async function runMission(context: CommandContext, prepared: PreparedMission, pl
 function announce(context: CommandContext, options: RunOptions, mission: MissionView): number {
   if (options.json) context.out.line(JSON.stringify(mission));
   else {
-    context.out.line(`mission   ${mission.id}  ${mission.title}`);
+    context.out.line(`mission   ${mission.id}  ${cleanLine(mission.title)}`);
     context.out.line(`follow    firecrew logs ${mission.id} --follow`);
     context.out.line(`fetch     firecrew fetch ${mission.id}`);
   }

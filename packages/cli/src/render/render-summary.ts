@@ -18,7 +18,7 @@ export function renderSummary(end: RunEnded, facts: SummaryFacts): EventLine[] {
   const lines: EventLine[] = [headline(end)];
   const add = (tone: EventLine['tone'], text: string): void => void lines.push({ tone, text });
   if (end.branch !== null && end.commit !== null) {
-    add('plain', `branch    ${cleanLine(end.branch)}${facts.repository === undefined ? '' : ` in ${facts.repository}`}`);
+    add('plain', `branch    ${cleanLine(end.branch)}${facts.repository === undefined ? '' : ` in ${cleanLine(facts.repository)}`}`);
     add('plain', `commit    ${end.commit}`);
   }
   if (end.diffstat !== null) {
@@ -42,7 +42,7 @@ export function renderSummary(end: RunEnded, facts: SummaryFacts): EventLine[] {
     add('warn', `left out though not ignored: ${names(unexpected.map((item) => `${item.path} (${item.files} files)`))}`);
   if (end.leftOut.length > 0)
     add('warn', `not in the commit: ${names(end.leftOut.map(({ path, reason }) => `${path} (${reason.replaceAll('_', ' ')})`))}`);
-  for (const line of pushLines(end)) lines.push(line);
+  for (const line of pushLines(end, facts)) lines.push(line);
   if (end.error !== null)
     add(
       'bad',
@@ -65,10 +65,13 @@ function verifiedText(end: RunEnded, hasCheck: boolean): string {
   return end.verified ? 'yes: the check passed in a fresh sandbox on exactly this tree' : 'no: the check did not pass on this tree';
 }
 
-function pushLines(end: RunEnded): EventLine[] {
+function pushLines(end: RunEnded, facts: SummaryFacts): EventLine[] {
   const detail = end.pushDetail === '' ? '' : `: ${cleanLine(end.pushDetail, 1_000)}`;
   if (end.pushed === 'pushed' || end.pushed === 'up_to_date') return [{ tone: 'good', text: `pushed    yes${detail}` }];
-  if (end.pushed === 'failed') return [{ tone: 'bad', text: `pushed    no${detail}` }];
+  if (end.pushed === 'failed') {
+    const again = facts.repository === undefined ? '' : `; again with: firecrew fetch ${end.missionId ?? 'ID'} --push REMOTE`;
+    return [{ tone: 'bad', text: `pushed    no${detail}${again}` }];
+  }
   if (end.pushed === 'awaiting_approval' || end.delivery === 'awaiting_approval') {
     const paths = end.protectedPaths.length === 0 ? '' : ` (${names(end.protectedPaths)})`;
     return [
