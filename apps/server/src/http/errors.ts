@@ -46,6 +46,9 @@ const STATUS: Readonly<Record<string, number>> = {
   blob_damaged: 500,
 };
 
+/** No room, of the file system or of PostgreSQL. */
+const DISK_FULL: readonly (string | undefined)[] = ['ENOSPC', 'EDQUOT', '53100'];
+
 /** Status and body for a thrown value. What is unexpected is logged and answered without detail. */
 export function answerError(error: unknown, log: FastifyBaseLogger): { status: number; body: ErrorBody } {
   const code = codeOf(error);
@@ -62,6 +65,14 @@ export function answerError(error: unknown, log: FastifyBaseLogger): { status: n
   const framework = frameworkError(error);
   if (framework !== undefined) return framework;
   log.error({ err: error }, 'request failed');
+  if (DISK_FULL.includes(code)) {
+    const full = {
+      code: 'disk_full',
+      message: 'a disk of the server is full',
+      action: 'Free space at its home or its database; what was stored is kept.',
+    };
+    return { status: 507, body: { error: full } };
+  }
   return { status: 500, body: { error: { code: 'internal', message: 'the server failed; its log has the cause' } } };
 }
 
