@@ -1,39 +1,72 @@
-// Bundles a program of an app into one file that needs Node and nothing else: node tools/bundle-app.mjs NAME [FOLDER]
-import { cp, readFile, rm } from 'node:fs/promises';
+// Bundles programs into files that need Node and nothing else: node tools/bundle-app.mjs NAME [FOLDER]
+import { chmod, cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { licencesOf } from './bundle-licences.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** What there is to bundle. `beside` is copied next to the file. */
-const PROGRAMS = {
-  server: { entry: 'apps/server/src/main.ts', file: 'server.mjs', beside: { migrations: 'packages/store/migrations' } },
-  'node-agent': { entry: 'apps/node-agent/src/shim/shim-main.ts', file: 'shim.mjs', beside: {} },
-  'guest-agent': { entry: 'apps/guest-agent/src/main.ts', file: 'guest-agent.mjs', beside: {} },
+/** What there is to bundle: programs by file, and what is copied beside them. */
+const BUNDLES = {
+  server: {
+    package: 'apps/server',
+    programs: { 'server.mjs': 'apps/server/src/main.ts' },
+    beside: { migrations: 'packages/store/migrations' },
+  },
+  'node-agent': {
+    package: 'apps/node-agent',
+    programs: { 'node-agent.mjs': 'apps/node-agent/src/agent/main.ts', 'shim.mjs': 'apps/node-agent/src/shim/shim-main.ts' },
+    beside: {},
+  },
+  'guest-agent': { package: 'apps/guest-agent', programs: { 'guest-agent.mjs': 'apps/guest-agent/src/main.ts' }, beside: {} },
+  cli: {
+    package: 'packages/cli',
+    programs: { 'command.mjs': 'packages/cli/src/main.ts' },
+    beside: {
+      'firecrew.mjs': 'packages/cli/launcher/firecrew.mjs',
+      'apps/server.mjs': 'apps/server/bundle/server.mjs',
+      'apps/migrations': 'apps/server/bundle/migrations',
+      'apps/node-agent.mjs': 'apps/node-agent/bundle/node-agent.mjs',
+      'apps/shim.mjs': 'apps/node-agent/bundle/shim.mjs',
+      'apps/guest-agent.mjs': 'apps/guest-agent/bundle/guest-agent.mjs',
+      'apps/LICENSES-server.txt': 'apps/server/bundle/LICENSES.txt',
+      'apps/LICENSES-node-agent.txt': 'apps/node-agent/bundle/LICENSES.txt',
+      'apps/LICENSES-guest-agent.txt': 'apps/guest-agent/bundle/LICENSES.txt',
+    },
+  },
 };
 
 const [name, folder] = process.argv.slice(2);
-const program = PROGRAMS[name];
-if (program === undefined) {
-  process.stderr.write(`usage: bundle-app.mjs ${Object.keys(PROGRAMS).join('|')} [FOLDER]\n`);
+const bundle = BUNDLES[name];
+if (bundle === undefined) {
+  process.stderr.write(`usage: bundle-app.mjs ${Object.keys(BUNDLES).join('|')} [FOLDER]\n`);
   process.exit(2);
 }
-const { version } = JSON.parse(await readFile(join(root, 'apps', name, 'package.json'), 'utf8'));
-const target = folder ?? join(root, 'apps', name, 'bundle');
+const { version } = JSON.parse(await readFile(join(root, bundle.package, 'package.json'), 'utf8'));
+const target = folder ?? join(root, bundle.package, 'bundle');
 if (folder === undefined) await rm(target, { recursive: true, force: true });
-await build({
-  entryPoints: [join(root, program.entry)],
-  outfile: join(target, program.file),
-  bundle: true,
-  platform: 'node',
-  target: 'node24',
-  format: 'esm',
-  legalComments: 'none',
-  define: { 'process.env.FIRECREW_BUILD_VERSION': JSON.stringify(version) },
-  // The native client of the database driver is optional and not used.
-  external: ['pg-native'],
-  // Dependencies written for CommonJS ask for Node's modules by require.
-  banner: { js: "import { createRequire as __createRequire } from 'node:module';\nconst require = __createRequire(import.meta.url);" },
-});
-for (const [to, from] of Object.entries(program.beside)) await cp(join(root, from), join(target, to), { recursive: true });
+const inputs = new Set();
+for (const [file, entry] of Object.entries(bundle.programs)) {
+  const { metafile } = await build({
+    entryPoints: [join(root, entry)],
+    outfile: join(target, file),
+    absWorkingDir: root,
+    bundle: true,
+    platform: 'node',
+    // The oldest that `engines` allows.
+    target: 'node22.13',
+    format: 'esm',
+    legalComments: 'none',
+    metafile: true,
+    define: { 'process.env.FIRECREW_BUILD_VERSION': JSON.stringify(version) },
+    // The native client of the database driver is optional and not used.
+    external: ['pg-native'],
+    // Dependencies written for CommonJS ask for Node's modules by require.
+    banner: { js: "import { createRequire as __createRequire } from 'node:module';\nconst require = __createRequire(import.meta.url);" },
+  });
+  for (const input of Object.keys(metafile.inputs)) inputs.add(join(root, input));
+}
+await writeFile(join(target, 'LICENSES.txt'), await licencesOf(inputs));
+for (const [to, from] of Object.entries(bundle.beside)) await cp(join(root, from), join(target, to), { recursive: true });
+if (bundle.beside['firecrew.mjs'] !== undefined) await chmod(join(target, 'firecrew.mjs'), 0o755);

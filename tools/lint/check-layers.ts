@@ -60,6 +60,9 @@ export const PUBLISHED: readonly string[] = [
   '@firecrew/topology',
 ];
 
+/** Published as programs in files that need no other package of ours. */
+const BUNDLED: readonly string[] = ['@firecrew/cli'];
+
 /** Globals beyond the language that a decision may use: pure, and the same everywhere. */
 const DECISION_GLOBALS = ['TextDecoder', 'TextEncoder', 'URL'];
 const DECISION_CONFIG = '../../tsconfig.decision.json';
@@ -114,9 +117,15 @@ function checkPackage(root: string, { folder, manifest, tags }: WorkspacePackage
   if (manifest.private === PUBLISHED.includes(manifest.name)) {
     findings.push(`${folder}/package.json: "private" is ${manifest.private}, against the list of published packages`);
   }
-  const needed = Object.keys(manifest.dependencies).filter((name) => name.startsWith('@firecrew/'));
+  const ours = (names: Readonly<Record<string, string>>) => Object.keys(names).filter((name) => name.startsWith('@firecrew/'));
+  const needed = ours(manifest.dependencies);
+  // A program that is published as a bundle carries the code of what it is built from, and asks a registry for none of it.
+  const bundled = BUNDLED.includes(manifest.name) ? ours(manifest.devDependencies) : [];
+  const missing = needed.filter((name) => !manifest.private && !PUBLISHED.includes(name));
+  if (missing.length > 0) findings.push(`${folder}/package.json: published, and depends on ${missing.join(', ')}, which no registry has`);
   const references = referencesOf(root, folder).map((path) => `@firecrew/${posix.basename(path)}`);
-  const difference = [...needed, ...references].filter((name) => needed.includes(name) !== references.includes(name));
+  const declared = [...needed, ...bundled];
+  const difference = [...declared, ...references].filter((name) => declared.includes(name) !== references.includes(name));
   if (difference.length > 0) findings.push(`${folder}: dependencies and tsconfig references differ in ${difference.join(', ')}`);
   return wanted === 'decision'
     ? [...findings, ...checkDecision(root, folder, { ...manifest.dependencies, ...manifest.devDependencies })]
