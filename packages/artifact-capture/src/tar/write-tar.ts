@@ -20,6 +20,8 @@ const NAME_BYTES = 100;
 const SLASH = new Uint8Array([0x2f]);
 const NO_OWNER = octal(0, 7);
 const NO_TIME = octal(0, 11);
+const BLANK_HEADER = blankHeader();
+const BLANK_SUM = sumOf(BLANK_HEADER);
 const TYPE_FLAG: Record<EntryKind, string> = { file: '0', executable: '0', link: '2', directory: '5' };
 
 /**
@@ -53,26 +55,43 @@ export function tarEnd(): Uint8Array {
 }
 
 function headerBlock(name: Uint8Array, typeFlag: string, size: number, mode: number, target: Uint8Array): Uint8Array {
-  const block = new Uint8Array(TAR_BLOCK_BYTES);
-  block.set(name.subarray(0, NAME_BYTES), 0);
-  putText(block, 100, octal(mode, 7));
-  putText(block, 108, NO_OWNER);
-  putText(block, 116, NO_OWNER);
-  putText(block, 124, octal(size, 11));
-  putText(block, 136, NO_TIME);
-  block.fill(0x20, 148, 156);
-  putText(block, 156, typeFlag);
-  block.set(target.subarray(0, NAME_BYTES), 157);
-  putText(block, 257, 'ustar\x0000');
-  let sum = 0;
-  for (const byte of block) sum += byte;
+  const block = BLANK_HEADER.slice();
+  const shownName = name.length > NAME_BYTES ? name.subarray(0, NAME_BYTES) : name;
+  const shownTarget = target.length > NAME_BYTES ? target.subarray(0, NAME_BYTES) : target;
+  block.set(shownName, 0);
+  block.set(shownTarget, 157);
+  const texts = putText(block, 100, octal(mode, 7)) + putText(block, 124, octal(size, 11)) + putText(block, 156, typeFlag);
+  const sum = BLANK_SUM + texts + sumOf(shownName) + sumOf(shownTarget);
   putText(block, 148, `${octal(sum, 6)} `);
   return block;
 }
 
-/** Writes ASCII text. */
-function putText(block: Uint8Array, at: number, text: string): void {
-  for (let index = 0; index < text.length; index += 1) block[at + index] = text.charCodeAt(index);
+/** What all headers share, the checksum field as blanks: so it is counted. */
+function blankHeader(): Uint8Array {
+  const block = new Uint8Array(TAR_BLOCK_BYTES);
+  putText(block, 108, NO_OWNER);
+  putText(block, 116, NO_OWNER);
+  putText(block, 136, NO_TIME);
+  block.fill(0x20, 148, 156);
+  putText(block, 257, 'ustar\x0000');
+  return block;
+}
+
+function sumOf(bytes: Uint8Array): number {
+  let sum = 0;
+  for (let at = 0; at < bytes.length; at += 1) sum += bytes[at] ?? 0;
+  return sum;
+}
+
+/** Writes ASCII text; returns the sum of its bytes. */
+function putText(block: Uint8Array, at: number, text: string): number {
+  let sum = 0;
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    block[at + index] = code;
+    sum += code;
+  }
+  return sum;
 }
 
 function octal(value: number, digits: number): string {

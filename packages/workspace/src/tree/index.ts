@@ -1,5 +1,6 @@
 export { BLOB_ZSTD_LEVEL, MAX_BLOB_WINDOW_LOG, type StoredBlob } from './blob-file.ts';
-export { PACK_CHUNK_BYTES, type PackedTree, type PackOptions, packTree } from './pack-tree.ts';
+export { PACK_CHUNK_BYTES } from './chunk-builder.ts';
+export { type PackedTree, type PackOptions, packTree } from './pack-tree.ts';
 export type { PathSet } from './path-set.ts';
 export { type ExpectedTrailer, type ReadArchive, sha256Hex } from './read-archive.ts';
 export {

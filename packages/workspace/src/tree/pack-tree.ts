@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto';
-import { fstatSync, readSync } from 'node:fs';
+import { fstatSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { type ManifestEntry, type TreeLimits, tarEnd, tarPadding, treeLimits, writeTarHeader } from '@firecrew/artifact-capture';
 import { CodedError, codeOf } from '@firecrew/base';
+import { ChunkBuilder, PACK_CHUNK_BYTES } from './chunk-builder.ts';
 import { PackLog, type PackReport } from './tree-report.ts';
 import { type TreeSelection, type WalkedEntry, walkTree } from './walk-tree.ts';
-
-/** Bytes of one chunk of a packed stream, about. */
-export const PACK_CHUNK_BYTES = 256 * 1024;
 
 /** What to pack, and within which bounds. */
 export interface PackOptions extends TreeSelection {
@@ -60,25 +58,11 @@ export async function* packChunks(
   onEntry?: (entry: ManifestEntry) => void,
 ): AsyncGenerator<Buffer> {
   const limits = treeLimits(options.limits);
-  let pending: Uint8Array[] = [];
-  let pendingBytes = 0;
-  for (const piece of packPieces(root, options, limits, log, onEntry)) {
-    pending.push(piece);
-    pendingBytes += piece.length;
-    if (pendingBytes < PACK_CHUNK_BYTES) continue;
-    yield joined(pending, pendingBytes);
-    pending = [];
-    pendingBytes = 0;
+  for (const chunk of packPieces(root, options, limits, log, onEntry)) {
+    yield chunk;
     // Reading is synchronous, so the process gets its turn between chunks.
     await new Promise((resume) => setImmediate(resume));
   }
-  if (pendingBytes > 0) yield joined(pending, pendingBytes);
-}
-
-/** One large piece goes out as it is. */
-function joined(pieces: readonly Uint8Array[], bytes: number): Buffer {
-  const [first] = pieces;
-  return pieces.length === 1 && Buffer.isBuffer(first) ? first : Buffer.concat(pieces, bytes);
 }
 
 function* packPieces(
@@ -87,10 +71,11 @@ function* packPieces(
   limits: TreeLimits,
   log: PackLog,
   onEntry: ((entry: ManifestEntry) => void) | undefined,
-): Generator<Uint8Array> {
+): Generator<Buffer> {
+  const chunks = new ChunkBuilder();
   try {
     for (const entry of walkTree(root, selection, limits, log)) {
-      yield* entryPieces(entry, log, onEntry);
+      yield* entryPieces(entry, chunks, log, onEntry);
       checkBounds(root, limits, log);
     }
   } catch (error) {
@@ -101,50 +86,36 @@ function* packPieces(
       cause: error,
     });
   }
-  yield tarEnd();
+  yield* chunks.add(tarEnd());
+  yield* chunks.flush();
 }
 
-function* entryPieces(entry: WalkedEntry, log: PackLog, onEntry: ((entry: ManifestEntry) => void) | undefined): Generator<Uint8Array> {
+function* entryPieces(
+  entry: WalkedEntry,
+  chunks: ChunkBuilder,
+  log: PackLog,
+  onEntry: ((entry: ManifestEntry) => void) | undefined,
+): Generator<Buffer> {
   const { path } = entry;
   if (entry.kind === 'directory') {
     log.emptyFolders += 1;
-    yield writeTarHeader({ path, kind: 'directory', size: 0 });
+    yield* chunks.add(writeTarHeader({ path, kind: 'directory', size: 0 }));
     onEntry?.({ path, kind: 'directory', size: 0, sha256: '' });
   } else if (entry.kind === 'link') {
     log.links += 1;
-    yield writeTarHeader({ path, kind: 'link', size: 0, target: entry.target });
+    yield* chunks.add(writeTarHeader({ path, kind: 'link', size: 0, target: entry.target }));
     onEntry?.({ path, kind: 'link', size: entry.target.length, sha256: createHash('sha256').update(entry.target).digest('hex') });
   } else {
     const kind = (entry.stats.mode & 0o100) === 0 ? 'file' : 'executable';
     const { size } = entry.stats;
     log.files += 1;
     log.contentBytes += size;
-    yield writeTarHeader({ path, kind, size });
+    yield* chunks.add(writeTarHeader({ path, kind, size }));
     const hash = onEntry === undefined ? undefined : createHash('sha256');
-    for (const piece of filePieces(entry.fd, size)) {
-      hash?.update(piece);
-      yield piece;
-    }
-    yield tarPadding(size);
+    yield* chunks.addFile(entry.fd, size, hash);
+    yield* chunks.add(tarPadding(size));
     if (hasChanged(entry)) log.changed.add(path);
     if (hash !== undefined) onEntry?.({ path, kind, size, sha256: hash.digest('hex') });
-  }
-}
-
-/** Exactly `size` bytes: what the file holds, then zeros. */
-function* filePieces(fd: number, size: number): Generator<Buffer> {
-  let hasEnded = false;
-  for (let at = 0; at < size; ) {
-    const piece = Buffer.allocUnsafe(Math.min(PACK_CHUNK_BYTES, size - at));
-    let filled = 0;
-    while (!hasEnded && filled < piece.length) {
-      const read = readSync(fd, piece, filled, piece.length - filled, at + filled);
-      if (read === 0) hasEnded = true;
-      filled += read;
-    }
-    piece.fill(0, filled);
-    yield piece;
-    at += piece.length;
   }
 }
 

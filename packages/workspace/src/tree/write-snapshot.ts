@@ -8,8 +8,9 @@ import {
   writeTarHeader,
 } from '@firecrew/artifact-capture';
 import { type StoredBlob, writeBlobFile } from './blob-file.ts';
+import { PACK_CHUNK_BYTES } from './chunk-builder.ts';
 import { ContentSpool } from './content-spool.ts';
-import { PACK_CHUNK_BYTES, type PackOptions, packChunks } from './pack-tree.ts';
+import { type PackOptions, packChunks } from './pack-tree.ts';
 import { type ExpectedTrailer, type ReadArchive, readArchive, refusal, sha256Hex } from './read-archive.ts';
 import { PackLog, type PackReport } from './tree-report.ts';
 import type { ByteStream } from './tree-sink.ts';
