@@ -71,7 +71,7 @@ function target<S extends Record<string, unknown>>(options: ConnectOptions<S>): 
   }
   if (!/^postgres(ql)?:\/\//.test(options.url)) {
     throw new CodedError('database_url_invalid', 'the database URL does not begin with postgres:// or postgresql://', {
-      action: 'Set DATABASE_URL to postgresql://USER:PASSWORD@HOST/NAME.',
+      action: 'Set FIRECREW_DATABASE_URL to postgresql://USER:PASSWORD@HOST/NAME.',
     });
   }
   return { connectionString: options.url };

@@ -38,7 +38,7 @@ export function chooseDatabaseUser(
     if (account !== undefined && account.uid !== 0) return account;
   }
   throw new CodedError('no_database_user', `PostgreSQL does not run as root, and /etc/passwd has no account ${names.join(' or ')}`, {
-    action: 'Create an account named postgres, run Firecrew as another user, or set DATABASE_URL.',
+    action: 'Create an account named postgres, run Firecrew as another user, or set FIRECREW_DATABASE_URL.',
   });
 }
 

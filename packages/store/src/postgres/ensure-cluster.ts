@@ -11,6 +11,9 @@ import { endBackends } from './settle-orphan.ts';
 /** The role that owns everything of Firecrew's in an embedded server. */
 export const DATABASE_ROLE = 'firecrew';
 
+/** Form of the password that a new directory gets. */
+const PASSWORD = /^[A-Za-z0-9_-]{32}$/;
+
 /** What is needed to make or check a data directory. */
 export interface ClusterOptions {
   readonly dataDir: string;
@@ -107,10 +110,21 @@ async function readPassword(dataDir: string): Promise<string> {
   }
 }
 
+async function keptPassword(dataDir: string): Promise<string | undefined> {
+  const text = await readFile(passwordFile(dataDir), 'utf8').catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return '';
+    throw error;
+  });
+  const password = text.trim();
+  return PASSWORD.test(password) ? password : undefined;
+}
+
 async function createCluster(options: ClusterOptions): Promise<string> {
   const { dataDir, user } = options;
-  const password = randomBytes(24).toString('base64url');
-  await replaceFile(passwordFile(dataDir), `${password}\n`);
+  // One that is there may be all that is left of a directory that comes back from a backup.
+  const kept = await keptPassword(dataDir);
+  const password = kept ?? randomBytes(24).toString('base64url');
+  if (kept === undefined) await replaceFile(passwordFile(dataDir), `${password}\n`);
   const aside = `${dataDir}.init-${process.pid}`;
   const handedOver = `${aside}.password`;
   try {

@@ -11,7 +11,7 @@ export interface PostgresBinaries {
   readonly version: string;
 }
 
-const WAYS_OUT = 'Set FIRECREW_PG_BIN to a folder with initdb and postgres, or DATABASE_URL to a running server.';
+const WAYS_OUT = 'Set FIRECREW_PG_BIN to a folder with initdb and postgres, or FIRECREW_DATABASE_URL to a running server.';
 
 /**
  * The programs in `binDir` when it is given, else those of the package for this machine.

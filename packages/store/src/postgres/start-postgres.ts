@@ -4,7 +4,7 @@ import { CodedError } from '@firecrew/base';
 import pg from 'pg';
 import { assertReachable, chooseDatabaseUser, type DatabaseUser } from './database-user.ts';
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts';
-import { DATABASE_ROLE, ensureCluster } from './ensure-cluster.ts';
+import { DATABASE_ROLE, ensureCluster, passwordFile } from './ensure-cluster.ts';
 import { installBinaries, type RunnableBinaries } from './install-binaries.ts';
 import { type LaunchedServer, launchServer, type PostgresExit, waitReady } from './launch-server.ts';
 import { ORPHAN_FAST_MS, SHARED_MEMORY_RETRY_MS, STOP_FAST_MS, STOP_IMMEDIATE_MS } from './limits.ts';
@@ -143,7 +143,11 @@ async function launchUntilReady(
     const server = await launchServer({ dataDir, binaries, user, socketDir, settings: options.settings ?? {}, log });
     const failure = await waitReady(server, socketDir, password).catch(async (cause: unknown) => {
       await stopServer(server);
-      throw new CodedError('database_start_failed', `PostgreSQL of ${dataDir} refuses its own role`, { id: dataDir, cause });
+      throw new CodedError('database_start_failed', `PostgreSQL of ${dataDir} refuses its own role`, {
+        id: dataDir,
+        action: `Restore ${passwordFile(dataDir)} from the backup that the folder is of.`,
+        cause,
+      });
     });
     if (failure === undefined) return server;
     if (failure === 'timeout') await stopServer(server);

@@ -47,7 +47,7 @@ describe('the account of the server', () => {
 
   it('is missing where the passwd file has neither', () => {
     expect(() => chooseDatabaseUser(0, undefined, () => 'root:x:0:0::/root:/bin/sh\n')).toThrow(
-      expect.objectContaining({ code: 'no_database_user', action: expect.stringContaining('DATABASE_URL') }),
+      expect.objectContaining({ code: 'no_database_user', action: expect.stringContaining('FIRECREW_DATABASE_URL') }),
     );
   });
 

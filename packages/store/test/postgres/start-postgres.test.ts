@@ -8,6 +8,7 @@ import {
   readFileSync,
   readlinkSync,
   realpathSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -90,6 +91,20 @@ describe('a first start', () => {
     expect(readFileSync(`${home.dataDir}.password`, 'utf8').trim()).toBe(server.connection.password);
     expect(readFileSync(`${home.dataDir}.log`, 'utf8')).not.toContain(server.connection.password);
     await expect(query({ ...server.connection, password: 'wrong' }, 'select 1')).rejects.toMatchObject({ code: '28P01' });
+  });
+
+  it('keeps the password of a directory that was lost, so that it can come back', async () => {
+    const first = await home.start();
+    await first.stop();
+    renameSync(home.dataDir, `${home.dataDir}.lost`);
+    const empty = await home.start();
+    expect(empty.connection.password).toBe(first.connection.password);
+    await empty.stop();
+    rmSync(home.dataDir, { recursive: true });
+    renameSync(`${home.dataDir}.lost`, home.dataDir);
+    const back = await home.start();
+    expect(await query(back.connection, 'select 1 as one')).toEqual([{ one: 1 }]);
+    await back.stop();
   });
 
   it('opens no address, and its socket folder bars other accounts unless the server runs as another one', async () => {
@@ -319,7 +334,7 @@ describe('a start is refused', () => {
   it('when the programs are missing, with the ways out', async () => {
     await expect(home.start({ binDir: join(home.path, 'nothing') })).rejects.toMatchObject({
       code: 'postgres_binaries_missing',
-      action: expect.stringMatching(/FIRECREW_PG_BIN.*DATABASE_URL/),
+      action: expect.stringMatching(/FIRECREW_PG_BIN.*FIRECREW_DATABASE_URL/),
     });
   });
 
