@@ -59,7 +59,7 @@ function runOn(node) {
 if (process.env.FIRECREW_CALLER_PATH === undefined) process.env.FIRECREW_CALLER_PATH = callerPath(process.env.PATH || '');
 
 if (isNewEnough(process.versions.node)) {
-  import(new URL('./command.mjs', import.meta.url).href);
+  void import(new URL('./command.mjs', import.meta.url).href);
 } else {
   const node = packagedNode();
   if (node === undefined) {

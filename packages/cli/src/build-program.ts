@@ -67,6 +67,7 @@ export function buildProgram(version: string, onCall: (invocation: Invocation) =
   addServices(program, command);
   addRun(program, command);
   addMissions(program, command);
+  addRecipes(program, command);
   addFleet(program, command);
   return program;
 }
@@ -102,7 +103,7 @@ function hide(program: Command, name: string): void {
 function addRun(program: Command, command: AddCommand): void {
   command(program, 'run', 'run an agent on a task and bring back its verified work')
     .optionsGroup('What is done:')
-    .option('--repo <path|url>', 'repository: a folder of this machine, or an https or ssh URL')
+    .option('--repo <path|url>', 'repository: a folder of this machine, or an https URL')
     .option('--no-repo', 'start from an empty folder')
     .option('--branch <name>', 'branch to start from (URL only; a folder starts from its HEAD)')
     .option('--task <text>', 'what the agent is to do')
@@ -112,6 +113,8 @@ function addRun(program: Command, command: AddCommand): void {
     .option('--setup <command>', 'shell command before the agent and before each check (default: by the lock file)')
     .option('--no-setup', 'run no set-up')
     .option('--allow-empty', 'accept that nothing was changed', false)
+    .option('--recipe <name>', 'several phases in place of one (firecrew recipe list)')
+    .addOption(list('--input <name=text>', 'further input of the recipe (repeatable)'))
     .optionsGroup('Who does it:')
     .option('--agent-cmd <command>', "the agent's shell command")
     .addOption(list('--agent-file <file>', 'file to send along, found in $FIRECREW_AGENT_DIR (repeatable)'))
@@ -177,10 +180,22 @@ function addMissions(program: Command, command: AddCommand): void {
     .addHelpText('after', example('artifacts 4k7q --download ./out'));
 }
 
+function addRecipes(program: Command, command: AddCommand): void {
+  const recipe = program.command('recipe').description('show recipes: phases that go together').exitOverride();
+  command(recipe, 'list', 'list the recipes', 'recipe list').addOption(json());
+  command(recipe, 'show <name>', 'show the inputs and phases of a recipe', 'recipe show')
+    .addOption(json())
+    .addHelpText('after', '\nExample:\n  $ firecrew recipe show test-first');
+}
+
 function addFleet(program: Command, command: AddCommand): void {
   command(program, 'fleet', 'show the nodes and their capacity').addOption(json()).addHelpText('after', '\nExample:\n  $ firecrew fleet');
-  const node = program.command('node').description('let hosts join a server').exitOverride();
+  const node = program.command('node').description('let hosts join a server, and take them out of use').exitOverride();
   command(node, 'token', 'make a token with which one more host can join', 'node token').addOption(json());
+  command(node, 'drain <id>', 'place nothing more on a node; what runs there goes on', 'node drain')
+    .addOption(json())
+    .addHelpText('after', '\nExample:\n  $ firecrew node drain host-7');
+  command(node, 'undrain <id>', 'place on a node again', 'node undrain').addOption(json());
   command(node, 'join <url>', 'make this host a node of the server at URL', 'node join')
     .requiredOption('--token <token>', 'join token (on the server: firecrew node token)')
     .requiredOption('--name <name>', 'name of this host')

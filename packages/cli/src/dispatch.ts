@@ -50,6 +50,12 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     }),
   fleet: async (context, call) => await (await import('./commands/fleet.ts')).fleetCommand(context, json(call)),
   'node token': async (context, call) => await (await import('./commands/fleet.ts')).nodeTokenCommand(context, json(call)),
+  'recipe list': async (context, call) => (await import('./commands/recipes.ts')).recipeListCommand(context, json(call)),
+  'recipe show': async (context, call) => (await import('./commands/recipes.ts')).recipeShowCommand(context, first(call), json(call)),
+  'node drain': async (context, call) =>
+    await (await import('./commands/fleet.ts')).nodeDrainCommand(context, first(call), { draining: true, json: json(call) }),
+  'node undrain': async (context, call) =>
+    await (await import('./commands/fleet.ts')).nodeDrainCommand(context, first(call), { draining: false, json: json(call) }),
   'node join': async (context, call) => {
     const options = { token: text(call, 'token') ?? '', name: text(call, 'name') ?? '', json: json(call) };
     return await (await import('./commands/fleet.ts')).nodeJoinCommand(context, first(call), options);

@@ -31,6 +31,10 @@ const CALLS: readonly (readonly [string, string, readonly string[], Record<strin
   ['artifacts abcd --download out', 'artifacts', ['abcd'], { download: 'out' }],
   ['node token --json', 'node token', [], { json: true }],
   ['node join https://h --token t --name n', 'node join', ['https://h'], { token: 't', name: 'n' }],
+  ['node drain n', 'node drain', ['n'], { json: false }],
+  ['node undrain n --json', 'node undrain', ['n'], { json: true }],
+  ['recipe list', 'recipe list', [], { json: false }],
+  ['recipe show change', 'recipe show', ['change'], { json: false }],
   ['supervise', 'supervise', [], {}],
   [
     'run --repo . --task t --allow a --allow b:8443',

@@ -71,6 +71,19 @@ describe('a tree', () => {
     expect(planSetup(options({ repo: 'https://h/r' }), new Set(['package-lock.json']))).toEqual({ command: undefined, notes: [] });
   });
 
+  it('of a recipe has its phases, and what the recipe refuses is told before anything travels', async () => {
+    const prepared = await prepare({ recipe: 'measured-change', check: 'npm test', input: ['measure=npm run bench'] });
+    const request = createMissionSchema.parse(missionRequest(prepared, { kind: 'none' }, []));
+    expect(request.phases.map(({ kind, setup, doneWhenCheck }) => [kind, setup, doneWhenCheck])).toEqual([
+      ['benchmark', 'npm ci', 'npm run bench'],
+      ['coding', 'npm ci', 'npm test'],
+      ['benchmark', 'npm ci', 'npm run bench'],
+    ]);
+    await expect(prepare({ recipe: 'measured-change' })).rejects.toThrow(/needs the input measure/);
+    await expect(prepare({ recipe: 'change', input: ['colour=red'] })).rejects.toThrow(/no input "colour"/);
+    await expect(prepare({ recipe: 'none-such' })).rejects.toThrow(/there is no recipe "none-such"/);
+  });
+
   it('is asked for in a form that the server takes', async () => {
     const prepared = await prepare({ check: 'npm test', allow: ['a.example'], allowAddress: ['a.example=10.0.0.1'], timeout: '5m' });
     const request = createMissionSchema.parse(missionRequest(prepared, { kind: 'none' }, []));

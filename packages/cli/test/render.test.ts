@@ -41,7 +41,7 @@ const EVENTS: readonly (readonly [string, MissionEvent, readonly string[]])[] = 
   [
     'no isolation',
     turnEvent({ kind: 'attempt.started', isolation: 'none', detail: 'no bwrap' }),
-    ['nothing isolates this run from the host: no bwrap'],
+    ['nothing isolates this run from the host (install bubblewrap): no bwrap'],
   ],
   [
     'a check that passed',
@@ -291,8 +291,25 @@ describe('the end of a run', () => {
       'check_inputs_changed: the agent changed what the check runs: test/a.test.js',
       'denied    evil:443, 3 times (not allowed)',
       'left out though not ignored: dist (2 files)',
-      'not in the commit: out.log (ignored)',
+      'not in the commit: 1 path (1 ignored): out.log',
     ]);
+  });
+
+  it('counts what is not in the commit, and says what would isolate', () => {
+    const leftOut = [...Array(12).keys()].map((at) => ({ path: `f${at}`, reason: at < 10 ? 'ignored' : 'not_for_git' }));
+    const lines = renderSummary({ ...endOfRun(facts, back, null), leftOut, isolation: 'none' }, { hasCheck: true, repository: '/r' });
+    expect(lines.filter((line) => line.tone === 'warn').map((line) => line.text)).toEqual(
+      expect.arrayContaining([
+        'isolation none: install bubblewrap to keep agents from your files, processes and network',
+        'not in the commit: 12 paths (10 ignored, 2 not for git): f0, f1, f2, f3, f4, f5, f6, f7, f8, f9 and 2 more',
+      ]),
+    );
+  });
+
+  it('says in words that no host is allowed', () => {
+    const denied = [{ host: 'a', port: 443, reason: 'empty_list', connections: 1 }];
+    const lines = renderSummary({ ...endOfRun(facts, back, null), denied }, { hasCheck: true, repository: '/r' });
+    expect(lines.map((line) => line.text)).toContain('denied    a:443, 1 times (no host is allowed)');
   });
 
   it('claims no check where none was given', () => {

@@ -17,6 +17,14 @@ const WRONG: readonly (readonly [string, Record<string, unknown>, RegExp])[] = [
   ['a branch of nothing', { repo: false, branch: 'main' }, /--branch/],
   ['a push of nothing', { repo: false, push: 'origin' }, /--push/],
   ['files of a URL', { repo: 'https://h/r', include: ['a'] }, /folder/],
+  ['an ssh URL', { repo: 'ssh://git@h/r' }, /^ssh URLs are not supported yet/],
+  ['an ssh URL as git writes it', { repo: 'git@h:r.git' }, /^ssh URLs are not supported yet/],
+  ['a URL without TLS', { repo: 'http://h/r' }, /^http URLs are not supported yet/],
+  ['an input without a recipe', { input: ['measure=x'] }, /--recipe/],
+  ['an input without a name', { recipe: 'change', input: ['x'] }, /NAME=TEXT/],
+  ['an input twice', { recipe: 'change', input: ['a=1', 'a=2'] }, /twice/],
+  ['an input that is an option', { recipe: 'change', input: ['task=x'] }, /option of its own/],
+  ['a recipe with --allow-empty', { recipe: 'change', allowEmpty: true }, /--allow-empty/],
   ['a duration without a unit', { timeout: '30' }, /--timeout "30"/],
   ['a duration of nothing', { checkTimeout: '0s' }, /--check-timeout/],
   ['a duration that is too long', { setupTimeout: '8d' }, /--setup-timeout/],
@@ -28,6 +36,13 @@ const WRONG: readonly (readonly [string, Record<string, unknown>, RegExp])[] = [
 describe('the options of a run', () => {
   it.each(WRONG)('refuse %s', (_what, options, message) => {
     expect(() => readRunOptions({ ...GOOD, ...options }, {})).toThrow(message);
+  });
+
+  it('take a recipe with its inputs', () => {
+    expect(readRunOptions({ ...GOOD, recipe: 'measured-change', input: ['measure=a=b\nc'] }, {}).recipe).toEqual({
+      name: 'measured-change',
+      inputs: { measure: 'a=b\nc' },
+    });
   });
 
   it('have defaults', () => {

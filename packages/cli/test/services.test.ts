@@ -89,6 +89,18 @@ describe('the services of a home', () => {
     for (const one of findings) expect(one.state === 'problem' && one.fix === null, one.check).toBe(false);
   });
 
+  it('place nothing on a node that drains', async () => {
+    const nodes = async (): Promise<{ id: string; name: string; draining: boolean }[]> =>
+      JSON.parse((await home.run('fleet', '--json')).stdout).nodes;
+    const [node] = await nodes();
+    expect((await home.run('node', 'drain', 'local')).stdout).toContain('node local drains');
+    expect((await nodes())[0]?.draining).toBe(true);
+    const { code, stdout } = await home.run('node', 'undrain', node?.id.slice(-5) ?? '', '--json');
+    expect([code, JSON.parse(stdout)]).toEqual([0, { id: node?.id, draining: false }]);
+    expect((await nodes())[0]?.draining).toBe(false);
+    expect((await home.run('node', 'drain', 'elsewhere')).code).toBe(2);
+  });
+
   it('take in the node of another home, once for each token', async () => {
     const other = new TestHome();
     try {

@@ -41,6 +41,10 @@ describe('settings', () => {
     });
   });
 
+  it('name the hosts under which a proxy asks', () => {
+    expect(merge({ hostNames: ['a'] }, { FIRECREW_HOST_NAMES: 'b.example, c.example' }).hostNames).toEqual(['b.example', 'c.example']);
+  });
+
   it('ignore an empty variable', () => {
     expect(merge({}, { FIRECREW_LISTEN: '', FIRECREW_CEILING: '', FIRECREW_LEASE_TTL_MS: '' })).toEqual({});
   });

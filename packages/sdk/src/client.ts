@@ -56,6 +56,7 @@ export interface ReceivedPack extends ReceivedFile {
 const missionListSchema = z.object({ missions: z.array(missionSummarySchema) });
 const artifactListSchema = z.object({ artifacts: z.array(artifactViewSchema) });
 const eventListSchema = z.object({ events: z.array(missionEventSchema) });
+const drainReplySchema = z.object({ id: z.string(), draining: z.boolean() });
 const logListSchema = z.object({ chunks: z.array(logChunkSchema) });
 
 /** Options of `events`. */
@@ -202,6 +203,11 @@ export class FirecrewClient {
   /** A token with which one more host can join. */
   async createJoinToken(): Promise<z.infer<typeof joinTokenReplySchema>> {
     return await sendFor(this.#context, post(apiPaths.joinTokens, {}), joinTokenReplySchema);
+  }
+
+  /** Places nothing more on a node, or places there again; what runs goes on. For an operator's token. */
+  async drainNode(id: string, draining: boolean): Promise<z.infer<typeof drainReplySchema>> {
+    return await sendFor(this.#context, post(`/v1/nodes/${encodeURIComponent(id)}/drain`, { draining }), drainReplySchema);
   }
 
   /** Makes this host a node: `publicKey` is an Ed25519 key, SPKI DER, base64; `token` is a join token. */

@@ -5,6 +5,7 @@ import { UsageError } from '../exit-codes.ts';
 import { replaceFile } from '../home/write-file.ts';
 import { cleanLine } from '../render/clean-text.ts';
 import { renderTable } from '../render/table.ts';
+import { ID_TAIL_MIN_CHARS } from '../run/find-mission.ts';
 import { ensureRunning } from '../server/ensure-running.ts';
 import { publicKeyOf, readJoined } from '../supervisor/service-config.ts';
 import { readProcesses } from '../supervisor/supervisor-state.ts';
@@ -50,6 +51,32 @@ export async function nodeTokenCommand(context: CommandContext, json: boolean): 
     }
     return 0;
   });
+}
+
+/** `firecrew node drain ID` and `undrain`: by name, by id, or by the last characters of an id. */
+export async function nodeDrainCommand(
+  context: CommandContext,
+  text: string,
+  options: { readonly draining: boolean; readonly json: boolean },
+): Promise<number> {
+  return await withServer(context, async ({ client }) => {
+    const { id, name } = matchNode(text, (await client.fleet()).nodes);
+    const reply = await client.drainNode(id, options.draining);
+    if (options.json) context.out.line(JSON.stringify(reply));
+    else if (reply.draining) context.out.line(`node ${cleanLine(name, 40)} drains: nothing more is placed there, and what runs goes on`);
+    else context.out.line(`node ${cleanLine(name, 40)} takes turns again`);
+    return 0;
+  });
+}
+
+/** The node of that name, id, or end of an id. Throws {@link UsageError} `usage_wrong` for none or several. */
+export function matchNode<Node extends { readonly id: string; readonly name: string }>(text: string, nodes: readonly Node[]): Node {
+  const exact = nodes.filter((node) => node.id === text || node.name === text);
+  const found = exact.length > 0 || text.length < ID_TAIL_MIN_CHARS ? exact : nodes.filter((node) => node.id.endsWith(text));
+  const [only] = found;
+  if (only !== undefined && found.length === 1) return only;
+  const what = found.length === 0 ? 'names no node' : `names ${found.length} nodes: ${found.map(({ id }) => id).join(', ')}`;
+  throw new UsageError('usage_wrong', `${JSON.stringify(text)} ${what}`, { id: text, action: 'List them with: firecrew fleet --json' });
 }
 
 /** `firecrew node join URL`: this home becomes a node of the server at URL, and has none of its own. */

@@ -59,7 +59,7 @@ async function runMission(context: CommandContext, prepared: PreparedMission, pl
   const end = endOfRun(followed, back, failure);
   if (options.json) context.out.line(JSON.stringify(runEndedSchema.parse(end)));
   else {
-    const facts = { hasCheck: options.check !== undefined, repository: prepared.tree?.repository.root };
+    const facts = { hasCheck: prepared.phases.at(-1)?.doneWhenCheck !== undefined, repository: prepared.tree?.repository.root };
     for (const line of renderSummary(end, facts)) context.out.line(paint(context.out, line));
   }
   return end.exitCode;

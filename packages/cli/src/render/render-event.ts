@@ -1,6 +1,7 @@
 import type { EgressLine, MissionEvent, TurnEventBody } from '@firecrew/protocol';
 import { cleanLine, cleanLines } from './clean-text.ts';
 import { describeOutcome } from './describe-outcome.ts';
+import { describeReason } from './describe-reason.ts';
 
 /** How a line is to be understood. */
 export type Tone = 'plain' | 'good' | 'bad' | 'warn' | 'quiet';
@@ -75,7 +76,8 @@ export function renderEvent(event: MissionEvent): EventLine[] {
 function renderTurnEvent(body: TurnEventBody): EventLine[] {
   switch (body.kind) {
     case 'attempt.started':
-      if (body.isolation === 'none') return one('warn', withDetail('nothing isolates this run from the host', body.detail));
+      if (body.isolation === 'none')
+        return one('warn', withDetail('nothing isolates this run from the host (install bubblewrap)', body.detail));
       return one('quiet', withDetail(`isolation: ${body.isolation}`, body.detail));
     case 'step': {
       const round = body.step === 'agent' && body.round > 0 ? `, round ${body.round}` : '';
@@ -133,7 +135,7 @@ function renderDelivery(delivery: Extract<MissionEvent['body'], { kind: 'deliver
 /** A refused connection. */
 export function renderDenial(line: Pick<EgressLine, 'host' | 'port' | 'reason' | 'purpose'>): string {
   const where = `${cleanLine(line.host ?? 'an unnamed host', 300)}${line.port === null ? '' : `:${line.port}`}`;
-  return `denied: ${where} for the ${line.purpose} (${cleanLine(line.reason).replaceAll('_', ' ')})`;
+  return `denied: ${where} for the ${line.purpose} (${describeReason(line.reason)})`;
 }
 
 function one(tone: Tone, text: string): EventLine[] {

@@ -1,6 +1,7 @@
 import type { RunEnded } from '../run/run-event.ts';
 import { cleanLine } from './clean-text.ts';
 import { describeOutcome } from './describe-outcome.ts';
+import { describeReason } from './describe-reason.ts';
 import type { EventLine } from './render-event.ts';
 
 /** Hosts and folders that are named; the others are counted. */
@@ -26,22 +27,23 @@ export function renderSummary(end: RunEnded, facts: SummaryFacts): EventLine[] {
     add('plain', `changes   ${files} ${files === 1 ? 'file' : 'files'}, +${insertions} -${deletions}`);
   }
   if (end.commit !== null) add(end.verified && facts.hasCheck ? 'good' : 'warn', `verified  ${verifiedText(end, facts.hasCheck)}`);
-  if (end.isolation !== null) add(end.isolation === 'none' ? 'warn' : 'quiet', `isolation ${end.isolation}`);
+  if (end.isolation === 'none') add('warn', 'isolation none: install bubblewrap to keep agents from your files, processes and network');
+  else if (end.isolation !== null) add('quiet', `isolation ${end.isolation}`);
   if (end.checkInputsChanged.length > 0)
     add('warn', `check_inputs_changed: the agent changed what the check runs: ${names(end.checkInputsChanged)}`);
   for (const item of end.denied.slice(0, NAMED)) {
     const port = item.port === null ? '' : `:${item.port}`;
-    add(
-      'warn',
-      `denied    ${cleanLine(item.host, 300)}${port}, ${item.connections} times (${cleanLine(item.reason).replaceAll('_', ' ')})`,
-    );
+    add('warn', `denied    ${cleanLine(item.host, 300)}${port}, ${item.connections} times (${describeReason(item.reason)})`);
   }
   if (end.denied.length > NAMED) add('warn', `denied    ${end.denied.length - NAMED} hosts more`);
   const unexpected = end.excluded.filter((item) => !item.ignored);
   if (unexpected.length > 0)
     add('warn', `left out though not ignored: ${names(unexpected.map((item) => `${item.path} (${item.files} files)`))}`);
   if (end.leftOut.length > 0)
-    add('warn', `not in the commit: ${names(end.leftOut.map(({ path, reason }) => `${path} (${reason.replaceAll('_', ' ')})`))}`);
+    add(
+      'warn',
+      `not in the commit: ${end.leftOut.length} ${end.leftOut.length === 1 ? 'path' : 'paths'} (${countReasons(end.leftOut)}): ${names(end.leftOut.map(({ path }) => path))}`,
+    );
   for (const line of pushLines(end, facts)) lines.push(line);
   if (end.error !== null)
     add(
@@ -49,6 +51,13 @@ export function renderSummary(end: RunEnded, facts: SummaryFacts): EventLine[] {
       `${end.error.code}: ${cleanLine(end.error.message)}${end.error.action === undefined ? '' : ` ${cleanLine(end.error.action)}`}`,
     );
   return lines;
+}
+
+/** How many there are of each reason. */
+function countReasons(all: RunEnded['leftOut']): string {
+  const counts = new Map<string, number>();
+  for (const { reason } of all) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  return [...counts].map(([reason, count]) => `${count} ${describeReason(reason)}`).join(', ');
 }
 
 function headline(end: RunEnded): EventLine {

@@ -7,6 +7,7 @@ import type { CreateMissionInput, RepositorySource } from '@firecrew/protocol';
 import type { FirecrewClient } from '@firecrew/sdk';
 import { UsageError } from '../exit-codes.ts';
 import { type AgentPlan, digestOf, planAgent } from './agent-files.ts';
+import { expandPhases } from './expand-phases.ts';
 import { NPM_REGISTRY_WORD, type NpmRegistry, readRegistryUrl, resolveRegistry, withRegistry } from './npm-registry.ts';
 import { type LocalTree, readTree, uploadTree } from './read-tree.ts';
 import { type AddressRule, type RunOptions, titleOf } from './run-options.ts';
@@ -27,6 +28,7 @@ export interface PreparedMission {
   readonly agent: AgentPlan;
   readonly setup: string | undefined;
   readonly registry: NpmRegistry | undefined;
+  readonly phases: CreateMissionInput['phases'];
   /** What to tell the caller. */
   readonly notes: readonly string[];
 }
@@ -51,10 +53,11 @@ export async function prepareMission(options: RunOptions, place: CallerPlace): P
     : undefined;
   const found = planSetup(options, paths);
   const setup = found.command === undefined || registry === undefined ? found.command : withRegistry(found.command, registry.url);
+  const phases = expandPhases({ task, setup, check: options.check, allowEmpty: options.allowEmpty }, options.recipe);
   const notes = [...(tree?.notes ?? []), ...found.notes];
   if (agent.notice !== undefined) notes.push(agent.notice);
   if (registry !== undefined) notes.push(`the set-up may reach the npm registry ${registry.entry} (${registry.rule.addresses.join(', ')})`);
-  return { options, task, tree, agent, setup, registry, notes };
+  return { options, task, tree, agent, setup, registry, phases, notes };
 }
 
 /** The set-up: given, switched off, or by the lock file in the root of the tree. */
@@ -92,22 +95,14 @@ export function missionRequest(
   repository: RepositorySource,
   files: readonly { name: string; digest: string; bytes: number }[],
 ): CreateMissionInput {
-  const { options, task, agent, setup, registry } = prepared;
-  const { check, driver, timeoutMs, checkTimeoutMs, setupTimeoutMs } = options;
+  const { options, task, agent, registry } = prepared;
+  const { driver, timeoutMs, checkTimeoutMs, setupTimeoutMs } = options;
   const setupAllow = options.setupAllow.filter((entry) => entry !== NPM_REGISTRY_WORD);
   if (registry !== undefined) setupAllow.push(registry.entry);
   return {
     title: options.title ?? titleOf(task),
     repository,
-    phases: [
-      {
-        kind: 'coding',
-        task,
-        allowEmpty: options.allowEmpty,
-        ...(setup === undefined ? {} : { setup }),
-        ...(check === undefined ? {} : { doneWhenCheck: check }),
-      },
-    ],
+    phases: prepared.phases,
     agent: { command: agent.command, files: [...files] },
     egress: {
       allow: [...options.allow],

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { type Driver, driverSchema } from '@firecrew/protocol';
 import { UsageError } from '../exit-codes.ts';
+import type { RecipeChoice } from './expand-phases.ts';
 import { parseDuration } from './parse-duration.ts';
 
 /** Where a mission's files come from. */
@@ -18,6 +19,8 @@ export interface RunOptions {
   /** A command; `detect` by the lock file; `none`. */
   readonly setup: { readonly command: string } | 'detect' | 'none';
   readonly allowEmpty: boolean;
+  /** Phases by a recipe rather than one that does the task. */
+  readonly recipe: RecipeChoice | undefined;
   readonly agentCommand: string;
   readonly agentFiles: readonly string[];
   readonly driver: Driver | undefined;
@@ -62,6 +65,7 @@ export function readRunOptions(raw: Raw, env: Readonly<Record<string, string | u
     check: textOf(raw.check),
     setup: raw.setup === false ? 'none' : typeof raw.setup === 'string' ? { command: raw.setup } : 'detect',
     allowEmpty: raw.allowEmpty === true,
+    recipe: readRecipe(raw),
     agentCommand,
     agentFiles: listOf(raw.agentFile),
     driver: driverSchema.safeParse(raw.driver).data,
@@ -95,10 +99,19 @@ function readRepository(raw: Raw): RepositoryChoice {
     if (branch !== undefined) throw wrong('--branch needs a repository URL', 'Leave out --branch or --no-repo.');
     return { kind: 'none' };
   }
+  if (isRepositoryUrl(raw.repo) && !/^https:\/\//i.test(raw.repo)) throw notHttps(raw.repo);
   if (isRepositoryUrl(raw.repo)) return { kind: 'url', url: raw.repo, branch: branch ?? null };
   if (branch !== undefined)
     throw wrong('--branch goes with a URL; a folder starts from its HEAD', 'Check out the branch and leave out --branch.');
   return { kind: 'path', path: raw.repo };
+}
+
+function notHttps(url: string): UsageError {
+  const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):\/\//.exec(url)?.[1]?.toLowerCase() ?? 'ssh';
+  return wrong(
+    `${scheme} URLs are not supported yet: a server reaches repositories by https alone`,
+    'Use the https URL, or clone it yourself and give the path of the clone with --repo.',
+  );
 }
 
 function readTask(raw: Raw): RunOptions['task'] {
@@ -109,6 +122,29 @@ function readTask(raw: Raw): RunOptions['task'] {
   if (text === undefined || text.trim() === '')
     throw wrong('no task was given', 'Say what is to be done with --task TEXT or --task-file FILE.');
   return { text };
+}
+
+function readRecipe(raw: Raw): RecipeChoice | undefined {
+  const name = textOf(raw.recipe);
+  const entries = listOf(raw.input);
+  if (name === undefined) {
+    if (entries.length > 0) throw wrong('--input goes with --recipe', 'Name a recipe; firecrew recipe list shows them.');
+    return undefined;
+  }
+  if (raw.allowEmpty === true) throw wrong('--allow-empty is said by the recipe for each phase', 'Leave out --allow-empty or --recipe.');
+  const inputs: Record<string, string> = {};
+  for (const entry of entries) {
+    const [, key, value] = /^([a-z]{1,32})=(.*)$/s.exec(entry) ?? [];
+    if (key === undefined || value === undefined || Object.hasOwn(inputs, key))
+      throw wrong(
+        `--input ${JSON.stringify(entry)} is not NAME=TEXT, or is given twice`,
+        `Look at its inputs: firecrew recipe show ${name}`,
+      );
+    if (key === 'task' || key === 'setup' || key === 'check')
+      throw wrong(`--input ${key} has an option of its own`, `Give it with --${key}.`);
+    inputs[key] = value;
+  }
+  return { name, inputs };
 }
 
 /** `HOST=ADDRESS` entries, gathered by host. An address may be a CIDR range. */

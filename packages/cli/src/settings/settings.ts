@@ -32,6 +32,7 @@ export const settingsSchema = z.strictObject({
     .regex(/^postgres(ql)?:\/\//, 'must be a postgresql:// URL')
     .optional(),
   listen: z.strictObject({ host: z.string().min(1), port: z.int().min(0).max(65_535) }).optional(),
+  hostNames: z.array(z.string().min(1).max(253)).max(32).optional(),
   idleStopMs: durationMsSchema.optional(),
   bubblewrap: z.enum(['auto', 'off']).optional(),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error']).optional(),
@@ -60,6 +61,7 @@ export const SETTING_VARIABLES: readonly string[] = [
   'FIRECREW_CEILING',
   'FIRECREW_DATABASE_URL',
   'FIRECREW_LISTEN',
+  'FIRECREW_HOST_NAMES',
   'FIRECREW_GIT_CA_FILE',
   'FIRECREW_BUBBLEWRAP',
   'FIRECREW_LOG_LEVEL',
@@ -94,6 +96,8 @@ export function settingsOfEnvironment(env: Environment): Record<string, unknown>
   for (const [key, value] of Object.entries(plain)) if (value !== undefined) found[key] = value;
   const ceiling = set('FIRECREW_CEILING');
   if (ceiling !== undefined) found.ceiling = ceiling.split(',').map((entry) => entry.trim());
+  const hostNames = set('FIRECREW_HOST_NAMES');
+  if (hostNames !== undefined) found.hostNames = hostNames.split(',').map((name) => name.trim());
   const listen = set('FIRECREW_LISTEN');
   if (listen !== undefined) found.listen = parseListen(listen) ?? listen;
   const caFile = set('FIRECREW_GIT_CA_FILE');

@@ -51,6 +51,7 @@ export function writeServerConfig(home: Home, settings: Settings, connection: Da
     operatorToken: home.token,
     localNode: { id: home.nodeId, name: LOCAL_NODE_NAME, publicKey: publicKeyOf(home) },
     ...(settings.driverFloor === undefined ? {} : { driverFloor: settings.driverFloor }),
+    ...(settings.hostNames === undefined ? {} : { hostNames: settings.hostNames }),
     ...(settings.ceiling === undefined ? {} : { ceiling: settings.ceiling }),
     ...(lease === undefined ? {} : { lease: { ttlMs: lease.ttlMs ?? 300_000, renewEveryMs: lease.renewEveryMs ?? 20_000 } }),
     ...(git === undefined ? {} : { git }),

@@ -117,11 +117,9 @@ export class Supervisor {
   #adopt(): void {
     const left = readProcesses(this.#home.paths).roles;
     const database = this.#roles.database.wanted ? this.#database.adopt() : undefined;
-    const found: Record<Role, ProcessIdentity | undefined> = {
-      database,
-      server: left.server ?? findByConfig(this.#home.paths.serverConfig, serverAccount()?.uid ?? process.getuid?.()),
-      nodeAgent: left.nodeAgent ?? findByConfig(this.#home.paths.nodeConfig, process.getuid?.()),
-    };
+    const { serverConfig, nodeConfig } = this.#home.paths;
+    const server = left.server ?? findByConfig(serverConfig, serverAccount()?.uid ?? process.getuid?.());
+    const found = { database, server, nodeAgent: left.nodeAgent ?? findByConfig(nodeConfig, process.getuid?.()) };
     for (const role of ROLES) {
       const identity = found[role];
       if (identity === undefined || !this.#roles[role].wanted) continue;
