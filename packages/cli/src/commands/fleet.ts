@@ -69,16 +69,6 @@ export async function nodeDrainCommand(
   });
 }
 
-/** The node of that name, id, or end of an id. Throws {@link UsageError} `usage_wrong` for none or several. */
-export function matchNode<Node extends { readonly id: string; readonly name: string }>(text: string, nodes: readonly Node[]): Node {
-  const exact = nodes.filter((node) => node.id === text || node.name === text);
-  const found = exact.length > 0 || text.length < ID_TAIL_MIN_CHARS ? exact : nodes.filter((node) => node.id.endsWith(text));
-  const [only] = found;
-  if (only !== undefined && found.length === 1) return only;
-  const what = found.length === 0 ? 'names no node' : `names ${found.length} nodes: ${found.map(({ id }) => id).join(', ')}`;
-  throw new UsageError('usage_wrong', `${JSON.stringify(text)} ${what}`, { id: text, action: 'List them with: firecrew fleet --json' });
-}
-
 /** `firecrew node join URL`: this home becomes a node of the server at URL, and has none of its own. */
 export async function nodeJoinCommand(
   context: CommandContext,
@@ -105,4 +95,14 @@ export async function nodeJoinCommand(
   await ensureRunning(home, { settings: settingsOf(context, home), env: context.env, keep: true });
   context.out.line(options.json ? JSON.stringify({ nodeId, name, serverUrl }) : `this host is node ${name} (${nodeId}) of ${serverUrl}`);
   return 0;
+}
+
+/** The node of that name, id, or end of an id. Throws {@link UsageError} `usage_wrong` for none or several. */
+export function matchNode<Node extends { readonly id: string; readonly name: string }>(text: string, nodes: readonly Node[]): Node {
+  const exact = nodes.filter((node) => node.id === text || node.name === text);
+  const found = exact.length > 0 || text.length < ID_TAIL_MIN_CHARS ? exact : nodes.filter((node) => node.id.endsWith(text));
+  const [only] = found;
+  if (only !== undefined && found.length === 1) return only;
+  const what = found.length === 0 ? 'names no node' : `names ${found.length} nodes: ${found.map(({ id }) => id).join(', ')}`;
+  throw new UsageError('usage_wrong', `${JSON.stringify(text)} ${what}`, { id: text, action: 'List them with: firecrew fleet --json' });
 }
