@@ -129,6 +129,49 @@ describe('the result of an attempt', () => {
   });
 });
 
+describe('a mission without a repository', () => {
+  const documents = async (id: string) => {
+    const { artifacts } = (await server.call('GET', `/v1/missions/${id}/artifacts`)).body as {
+      artifacts: { id: string; name: string; kind: string; mime: string }[];
+    };
+    return artifacts.filter((artifact) => artifact.kind === 'document');
+  };
+  const phase = { kind: 'research', task: 'look' };
+  const repository = { kind: 'none' };
+
+  it('delivers the files that each phase left, and gives them to the next phase', async () => {
+    node = await FakeNode.connect(server);
+    const id = await create({ repository, phases: [phase, phase] });
+    const first = await node.accept();
+    await node.finish(first, { 'notes/a.md': 'one\n' });
+    const second = await node.accept();
+    expect(second.inputs[0]?.digest).not.toBe(first.inputs[0]?.digest);
+    await node.finish(second, { 'notes/a.md': 'one\n', 'notes/b.html': '<p>two</p>\n', '.env': 'KEY=1\n' });
+    const done = await ended(id);
+    expect(done.state).toBe('completed');
+    const found = await documents(id);
+    expect(found.map(({ name, mime }) => [name, mime]).sort()).toEqual([
+      ['notes/a.md', 'text/markdown'],
+      ['notes/b.html', 'text/html'],
+    ]);
+    const page = await server.call('GET', `/v1/missions/${id}/artifacts/${found.find(({ name }) => name.endsWith('.html'))?.id}`);
+    expect(page.headers.get('content-disposition')).toContain('attachment');
+    expect(page.headers.get('content-security-policy')).toBe("default-src 'none'; sandbox");
+  });
+
+  it('says so when a phase left nothing, and fails unless that is allowed', async () => {
+    node = await FakeNode.connect(server);
+    const strict = await create({ repository, phases: [phase] });
+    await node.finish(await node.accept(), {});
+    expect((await ended(strict)).state).toBe('failed');
+    expect((await documents(strict)).map(({ name }) => name)).toEqual(['NO-OUTPUT.md']);
+    const lenient = await create({ repository, phases: [{ ...phase, allowEmpty: true }] });
+    await node.finish(await node.accept(), {});
+    expect((await ended(lenient)).state).toBe('completed');
+    expect((await documents(lenient)).map(({ name }) => name)).toEqual(['NO-OUTPUT.md']);
+  });
+});
+
 describe('the token of an attempt', () => {
   it('opens the inputs of that attempt and nothing else, and nothing any more when the attempt is over', async () => {
     node = await FakeNode.connect(server);

@@ -6,11 +6,12 @@ import type { Delivery } from '@firecrew/protocol';
 import { type MissionRow, tables } from '@firecrew/store';
 import type { CommitDiff } from '@firecrew/workspace';
 import type { ServerContext } from '../context.ts';
-import { missionRow, phaseInput, samePhase, workspaceIdOf } from '../driver/mission-facts.ts';
+import { type InputTree, missionRow, phaseInput, samePhase, workspaceIdOf } from '../driver/mission-facts.ts';
 import { type NewArtifact, storeArtifacts } from './artifacts.ts';
 import { attemptRow, buildRecord } from './build-record.ts';
 import { importResult } from './import-result.ts';
 import { pushDelivery } from './push-delivery.ts';
+import { type StoredDocuments, storeDocuments } from './store-documents.ts';
 
 /** Failed deliveries in a row after which the phase is told that its result could not be made into a commit. */
 export const MAX_DELIVERY_TRIES = 5;
@@ -76,7 +77,9 @@ async function deliver(context: ServerContext, missionId: string, action: Delive
   const attempt = await attemptRow(context, action.turnId, action.attempt);
   const approved = await approvedBy(context, missionId, phase);
   const pushed = await pushDelivery(context, row, made, { approved, verified: action.verified });
-  const delivery = describe(phase, action, made, pushed, attempt.result?.checkInputsChanged ?? []);
+  const documents = await documentsOf(context, row, action, input, attempt.tree);
+  const described = describe(phase, action, made, pushed, attempt.result?.checkInputsChanged ?? []);
+  const delivery = documents === undefined ? described : { ...described, leftOut: documents.leftOut.slice(0, MAX_LEFT_OUT) };
   const record = await buildRecord(context, row, phase, action, delivery);
   const artifacts: NewArtifact[] = [
     ...diffArtifacts(made.diff),
@@ -88,17 +91,30 @@ async function deliver(context: ServerContext, missionId: string, action: Delive
       truncated: false,
     },
   ];
-  const stored = await storeArtifacts(
-    context,
-    workspaceIdOf(row.workspaceId),
-    { missionId, phaseId: phase.id, turnId: action.turnId, attempt: action.attempt },
-    artifacts,
-  );
-  await context.store.apply(missionId, { type: 'delivery_recorded', phaseId: phase.id, ok: true, detail: '' }, async (tx) => {
+  const place = { missionId, phaseId: phase.id, turnId: action.turnId, attempt: action.attempt };
+  const stored = [...(await storeArtifacts(context, workspaceIdOf(row.workspaceId), place, artifacts)), ...(documents?.rows ?? [])];
+  const missing = documents?.isEmpty === true && row.spec.phases[phase.position]?.allowEmpty !== true;
+  const detail = missing ? 'the phase left no file; allow that with allowEmpty' : '';
+  await context.store.apply(missionId, { type: 'delivery_recorded', phaseId: phase.id, ok: !missing, detail }, async (tx) => {
     await tx.update(tables.phases).set({ delivery }).where(samePhase(missionId, phase.id));
     for (const artifact of stored) await tx.insert(tables.artifacts).values(artifact).onConflictDoNothing();
     await context.store.tellIn(tx, missionId, [{ kind: 'delivery', delivery }]);
   });
+}
+
+/** The outputs of a phase without a repository; undefined for one that has its commit. */
+async function documentsOf(
+  context: ServerContext,
+  row: MissionRow,
+  action: Deliver,
+  input: Awaited<ReturnType<typeof phaseInput>>,
+  after: InputTree | null,
+): Promise<StoredDocuments | undefined> {
+  if (row.spec.repository.kind !== 'none') return undefined;
+  if (after === null)
+    throw new CodedError('tree_missing', `attempt ${action.turnId}.${action.attempt} left no tree`, { id: action.turnId });
+  const place = { missionId: row.id, phaseId: action.phaseId, turnId: action.turnId, attempt: action.attempt };
+  return await storeDocuments(context, row, place, { before: input.tree, after });
 }
 
 async function makeCommit(

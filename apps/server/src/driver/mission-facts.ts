@@ -17,7 +17,7 @@ export async function missionRow(context: ServerContext, missionId: string) {
   return row;
 }
 
-/** The tree and commit a phase starts from: the delivered result of the last phase before it that delivered one, else the base. */
+/** The tree and commit a phase starts from: the delivered result of the last phase before it that delivered one, else the base. Without a repository no phase has a commit, so its tree alone travels on. */
 export async function phaseInput(
   context: ServerContext,
   mission: MissionAggregate,
@@ -33,7 +33,8 @@ export async function phaseInput(
   for (const row of rows) {
     if (row.position >= phase.position) break;
     const { delivery } = row;
-    if (row.state !== 'completed' || delivery?.commit == null || row.resultTurn === null || row.resultAttempt === null) continue;
+    if (row.state !== 'completed' || delivery === null || row.resultTurn === null || row.resultAttempt === null) continue;
+    if (delivery.commit === null && base.commit !== null) continue;
     const tree = mission.turns
       .find((turn) => turn.id === row.resultTurn)
       ?.attempts.find((item) => item.attempt === row.resultAttempt)?.tree;

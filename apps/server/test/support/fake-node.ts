@@ -121,6 +121,7 @@ export class FakeNode {
   async uploadTree(start: Start, files: Readonly<Record<string, string>>): Promise<NonNullable<AttemptResult['tree']>> {
     const folder = await mkdtemp(join(tmpdir(), 'firecrew-fake-'));
     try {
+      await mkdir(join(folder, 'tree'));
       for (const [path, text] of Object.entries(files)) {
         await mkdir(join(folder, 'tree', dirname(path)), { recursive: true });
         await writeFile(join(folder, 'tree', path), text);
