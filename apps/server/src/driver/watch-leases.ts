@@ -2,22 +2,21 @@ import { tables } from '@firecrew/store';
 import { eq, sql } from 'drizzle-orm';
 import type { ServerContext } from '../context.ts';
 import { lastStoredTree } from './last-stored-tree.ts';
+import { LeaseTerms } from './lease-terms.ts';
 
-/**
- * Ends attempts whose lease nobody renewed. Every open lease gets a full term from when this server first saw its present
- * renewal count, on the server's own monotonic clock; so a server that starts late, or was frozen, expires nothing at once.
- */
+/** Ends attempts whose lease nobody renewed, by {@link LeaseTerms}. */
 export class LeaseWatch {
   readonly #context: ServerContext;
-  readonly #seen = new Map<string, { renewals: number; atMs: number }>();
+  readonly #terms: LeaseTerms;
 
   constructor(context: ServerContext) {
     this.#context = context;
+    this.#terms = new LeaseTerms(context.config.lease.ttlMs);
   }
 
   /** One look at all open attempts. */
   async sweep(): Promise<void> {
-    const { db, clock, config, epoch } = this.#context;
+    const { db, clock, epoch } = this.#context;
     const rows = await db
       .select({
         turnId: tables.attempts.turnId,
@@ -30,16 +29,12 @@ export class LeaseWatch {
       .from(tables.attempts)
       .innerJoin(tables.turns, eq(tables.turns.id, tables.attempts.turnId))
       .where(sql`${tables.attempts.state} <> 'ended'`);
-    const now = clock();
-    const present = new Set<string>();
-    for (const row of rows) {
-      const key = `${row.turnId}.${row.attempt}`;
-      present.add(key);
-      const seen = this.#seen.get(key);
-      if (seen === undefined || seen.renewals !== row.renewals) this.#seen.set(key, { renewals: row.renewals, atMs: now });
-      else if (now - seen.atMs > config.lease.ttlMs && row.epoch === epoch) await this.#expire(row);
-    }
-    for (const key of this.#seen.keys()) if (!present.has(key)) this.#seen.delete(key);
+    const keyOf = (row: { turnId: string; attempt: number }): string => `${row.turnId}.${row.attempt}`;
+    const expired = this.#terms.look(
+      rows.map((row) => ({ key: keyOf(row), renewals: row.renewals })),
+      clock(),
+    );
+    for (const row of rows) if (expired.has(keyOf(row)) && row.epoch === epoch) await this.#expire(row);
   }
 
   async #expire(row: { turnId: string; attempt: number; epoch: number; missionId: string; nodeId: string }): Promise<void> {
