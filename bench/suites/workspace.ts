@@ -45,11 +45,8 @@ async function getOnce(vm: Vm, id: string, target: string): Promise<number> {
   const session = await vm.session();
   const ms = await timed(async () => {
     const { stream, trailer } = await getTree(session, id, vm.guestPaths.workspace);
-    const announced = async () => {
-      const { entries, bytes, sha256 } = await trailer();
-      return { entries, bytes, digest: sha256 };
-    };
-    await unpackTree(stream, target, { trailer: announced });
+    // As when a turn's tree is collected: the trailer's bytes and digest are compared with what came before anything is kept.
+    await unpackTree(stream, target, { proof: trailer });
   });
   await rm(target, { recursive: true });
   return ms;

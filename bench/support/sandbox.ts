@@ -45,6 +45,6 @@ function childrenOf(pid: number): number[] {
 }
 
 function isAgent(pid: number): boolean {
-  const [program, script] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
-  return program?.endsWith('node') === true && script?.endsWith('.mjs') === true;
+  const [program, ...words] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+  return program?.endsWith('node') === true && words.some((word) => word.endsWith('.mjs'));
 }

@@ -63,6 +63,7 @@ export {
   writeBranch,
 } from './git/index.ts';
 export {
+  type ArchiveProof,
   type ArchiveSnapshot,
   type ArchiveTrailer,
   BLOB_ZSTD_LEVEL,
@@ -87,9 +88,12 @@ export {
   packTree,
   type ReadArchive,
   type ReadBlobOptions,
+  type RelayedArchive,
   readBlobEntries,
   readManifestOfBlob,
   readSnapshotBlob,
+  relayArchive,
+  replaceTree,
   type ScannedTree,
   type SkippedPath,
   type SnapshotBlob,

@@ -3,7 +3,9 @@ import { dirname, join } from 'node:path';
 import { codeOf } from '@firecrew/base';
 import type { LinkStream } from '@firecrew/link';
 import type { HostRequest } from '@firecrew/protocol';
-import { unpackTree } from '@firecrew/workspace';
+import { replaceTree, unpackTree } from '@firecrew/workspace';
+import { extractWithTar, findGnuTar } from './extract-with-tar.ts';
+import { hasMoreThan } from './peek-bytes.ts';
 
 type PutRequest = Extract<HostRequest, { t: 'put' }>;
 
@@ -11,6 +13,9 @@ type PutRequest = Extract<HostRequest, { t: 'put' }>;
 const MAX_FOLDERS = 500_000;
 const READ_ONLY_FOLDER = 0o555;
 const WRITABLE_FOLDER = 0o755;
+/** Archives up to this size are unpacked here: starting a program takes longer. */
+const OWN_CODEC_BYTES = 1024 * 1024;
+const CARRIED_OVER = ['.git'];
 
 /**
  * Unpacks the bytes of a stream into a fresh folder that takes the place of the target as a whole; a host-made `.git` in it stays.
@@ -21,12 +26,21 @@ export async function receiveTree(stream: LinkStream, request: PutRequest): Prom
   await mkdir(dirname(path), { recursive: true, mode: WRITABLE_FOLDER });
   // A read-only folder cannot be moved away by its owner.
   if (await exists(path)) await changeModes(path, WRITABLE_FOLDER, () => undefined);
-  const tree = await unpackTree(bytesOf(stream), path, {
-    limits: { maxTotalBytes: maxBytes, maxFileBytes: maxBytes },
-    carryOver: ['.git'],
-  });
+  const stored = await storeTree(stream, path, maxBytes);
   if (readOnly) await changeModes(path, READ_ONLY_FOLDER, (mode) => ((mode & 0o100) === 0 ? 0o444 : 0o555));
-  return { entries: tree.entries.length, bytes: tree.contentBytes };
+  return stored;
+}
+
+async function storeTree(stream: LinkStream, path: string, maxBytes: number): Promise<{ entries: number; bytes: number }> {
+  const limits = { maxTotalBytes: maxBytes, maxFileBytes: maxBytes };
+  const { isMore, bytes } = await hasMoreThan(bytesOf(stream), OWN_CODEC_BYTES);
+  const tar = isMore ? await findGnuTar() : undefined;
+  if (tar === undefined) {
+    const tree = await unpackTree(bytes, path, { limits, carryOver: CARRIED_OVER });
+    return { entries: tree.entries.length, bytes: tree.contentBytes };
+  }
+  const { value } = await replaceTree(path, CARRIED_OVER, (folder) => extractWithTar(tar, bytes, folder, limits));
+  return { entries: value.entries, bytes: value.contentBytes };
 }
 
 /** The stream's bytes; a reader that stops early leaves the stream open for the answer. */

@@ -37,9 +37,10 @@ export async function collectTree(context: AttemptContext, vm: Vm, name: string,
 async function stageTree(context: AttemptContext, outgoing: OutgoingTree, name: string, round: number): Promise<StagedTree> {
   await mkdir(context.paths.staged, { recursive: true, mode: 0o700 });
   const file = join(context.paths.staged, `${name}.tar.zst`);
-  const snapshot = await canonicaliseArchive(outgoing.stream, file);
-  // Only the trailer proves that all of it came.
-  const trailer = await outgoing.trailer();
+  // Only the trailer proves that all of it came; whoever gives it has compared bytes and digest.
+  const trailerOnce = onceOnly(() => outgoing.trailer());
+  const snapshot = await canonicaliseArchive(outgoing.stream, file, { proof: trailerOnce });
+  const trailer = await trailerOnce();
   const missing = trailer.skipped.filter((item) => INCOMPLETE_REASONS.includes(item.reason));
   if (missing.length > 0) {
     await rm(file, { force: true });
@@ -62,6 +63,14 @@ async function stageTree(context: AttemptContext, outgoing: OutgoingTree, name: 
     ].slice(0, MAX_REPORTED),
   };
   return { file, captured, entries: snapshot.entries };
+}
+
+function onceOnly<Value>(ask: () => Promise<Value>): () => Promise<Value> {
+  let asked: Promise<Value> | undefined;
+  return () => {
+    asked ??= ask();
+    return asked;
+  };
 }
 
 function exclusionOf(context: AttemptContext): TreeExclusion {

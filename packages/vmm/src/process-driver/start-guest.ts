@@ -15,6 +15,8 @@ export const LOG_TAIL_BYTES = 8192;
 /** Descriptors of the started process. */
 const CONFIG_FD = 3;
 const OPTIONS_FD = 4;
+/** A tree on its way makes many short-lived buffers; a small young generation lets go of them early. */
+const AGENT_OPTIONS = ['--max-semi-space-size=2'];
 
 /** The process of a guest: bubblewrap, or the guest agent itself. */
 export interface GuestProcess {
@@ -35,7 +37,9 @@ export async function startGuest(
   const isolated = bubblewrap !== undefined;
   const paths = guestPaths(isolated ? '/' : places.root);
   const config = guestConfig(spec, { paths, secret, isolated, socketPath: isolated ? PAYLOAD.socketPath : places.socketPath });
-  const agent = isolated ? [PAYLOAD.node, PAYLOAD.bundle] : [spec.guestAgent.node, spec.guestAgent.bundle];
+  const agent = isolated
+    ? [PAYLOAD.node, ...AGENT_OPTIONS, PAYLOAD.bundle]
+    : [spec.guestAgent.node, ...AGENT_OPTIONS, spec.guestAgent.bundle];
   const command = [...agent, '--config-fd', String(CONFIG_FD)];
   const options = isolated ? await bubblewrapOptions(spec, places, bubblewrap.disableUserns) : [];
   const argv = isolated ? [bubblewrap.program, '--args', String(OPTIONS_FD), '--', ...command] : command;

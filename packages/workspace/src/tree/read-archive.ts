@@ -1,4 +1,4 @@
-import { createHash, type Hash } from 'node:crypto';
+import { createHash, type Hash, hash } from 'node:crypto';
 import {
   byteKey,
   CaptureError,
@@ -15,6 +15,7 @@ import type { ByteStream, TreeSink } from './tree-sink.ts';
 
 /** Bytes handled before the process gets its turn: storing is synchronous. */
 const TURN_BYTES = 64 * 1024;
+const SHA256_OF_NOTHING = sha256Hex(new Uint8Array(0));
 
 /** What an accepted archive holds. */
 export interface ReadArchive {
@@ -25,34 +26,42 @@ export interface ReadArchive {
   readonly contentBytes: number;
   readonly skipped: readonly SkippedPath<SkipReason>[];
   readonly skippedCount: number;
-  /** Computed from what arrived, to be compared with what the packer said. */
+  /** Computed from what arrived, to be compared with what the packer said; the digest is empty where the source gave the proof. */
   readonly trailer: ArchiveTrailer;
 }
 
 /** The trailer the packer announced, given now or once the stream has ended. */
 export type ExpectedTrailer = ArchiveTrailer | (() => ArchiveTrailer | Promise<ArchiveTrailer>);
 
+/** What must hold once the stream has ended. */
+export interface ArchiveProof {
+  /** The packer's own count and digest; a difference refuses. */
+  readonly trailer?: ExpectedTrailer;
+  /** For a source that compares bytes and digest itself: a rejection refuses, and no digest of the stream is computed here. */
+  readonly proof?: () => Promise<unknown>;
+}
+
 /**
  * Reads an untrusted tar stream to its end mark and feeds the sink.
  * @throws CodedError `archive_refused` (the cause is a `CaptureError` with the exact reason), `archive_cut` when the stream
- * failed, `unpack_failed` when the disk refused, `archive_trailer_mismatch`.
+ * failed, `unpack_failed` when the disk refused, `archive_trailer_mismatch`; what `proof` rejects with.
  */
 export async function readArchive(
   stream: ByteStream,
   sink: TreeSink,
   limits: Partial<TreeLimits>,
-  expected?: ExpectedTrailer,
+  demanded: ArchiveProof = {},
 ): Promise<ReadArchive> {
   const reader = new TarReader(limits);
   const collector = new Collector(sink);
-  const streamHash = createHash('sha256');
+  const streamHash = demanded.proof === undefined || demanded.trailer !== undefined ? createHash('sha256') : undefined;
   let bytes = 0;
   let sinceTurn = 0;
   try {
     for await (const chunk of stream) {
       for (let at = 0; at < chunk.length; at += TURN_BYTES) {
         const part = chunk.subarray(at, at + TURN_BYTES);
-        streamHash.update(part);
+        streamHash?.update(part);
         bytes += part.length;
         feed(reader, collector, part);
         sinceTurn += part.length;
@@ -66,8 +75,10 @@ export async function readArchive(
     throw refusal(error);
   }
   for (const path of reader.emptyDirectories()) collector.add({ path, kind: 'directory', size: 0, sha256: '' });
-  const trailer = { entries: collector.count, bytes, digest: streamHash.digest('hex') };
+  const trailer = { entries: collector.count, bytes, digest: streamHash?.digest('hex') ?? '' };
+  const { trailer: expected, proof } = demanded;
   if (expected !== undefined) checkTrailer(trailer, typeof expected === 'function' ? await expected() : expected);
+  await proof?.();
   return { ...collector.result(), trailer };
 }
 
@@ -107,12 +118,20 @@ function checkTrailer(found: ArchiveTrailer, stated: ArchiveTrailer): void {
   );
 }
 
+interface OpenFile {
+  readonly path: Uint8Array;
+  readonly size: number;
+  readonly executable: boolean;
+  hash?: Hash;
+  sha256?: string;
+}
+
 class Collector {
   readonly #sink: TreeSink;
   readonly #entries: ManifestEntry[] = [];
   readonly #digests = new Map<string, string>();
   readonly #skipped = new BoundedList<SkippedPath<SkipReason>>();
-  #open: { path: Uint8Array; size: number; executable: boolean; hash: Hash } | undefined;
+  #open: OpenFile | undefined;
   #contentBytes = 0;
   count = 0;
 
@@ -123,7 +142,7 @@ class Collector {
   take(event: TarEvent): void {
     if (event.kind === 'entry') this.#takeEntry(event.entry);
     else if (event.kind === 'data' && this.#open !== undefined) {
-      this.#open.hash.update(event.bytes);
+      this.#hash(this.#open, event.bytes);
       this.#sink.write(event.bytes);
     } else if (event.kind === 'entry-end') this.#closeFile();
     else if (event.kind === 'skipped') {
@@ -158,7 +177,7 @@ class Collector {
       this.#addFile(path, entry.size, entry.executable, this.#digests.get(byteKey(entry.source)) ?? '');
     } else {
       this.#sink.openFile(path, entry.size, entry.executable);
-      this.#open = { path, size: entry.size, executable: entry.executable, hash: createHash('sha256') };
+      this.#open = { path, size: entry.size, executable: entry.executable };
     }
   }
 
@@ -167,7 +186,16 @@ class Collector {
     if (open === undefined) return;
     this.#open = undefined;
     this.#sink.closeFile();
-    this.#addFile(open.path, open.size, open.executable, open.hash.digest('hex'));
+    this.#addFile(open.path, open.size, open.executable, open.sha256 ?? open.hash?.digest('hex') ?? SHA256_OF_NOTHING);
+  }
+
+  /** Most files arrive in one piece, for which no object of the hash is made: thousands would wait to be collected. */
+  #hash(open: OpenFile, bytes: Uint8Array): void {
+    if (open.hash === undefined && bytes.length === open.size) open.sha256 = sha256Hex(bytes);
+    else {
+      open.hash ??= createHash('sha256');
+      open.hash.update(bytes);
+    }
   }
 
   #addFile(path: Uint8Array, size: number, executable: boolean, sha256: string): void {
@@ -179,5 +207,5 @@ class Collector {
 
 /** SHA-256 in lower-case hex. */
 export function sha256Hex(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex');
+  return hash('sha256', bytes, 'hex');
 }

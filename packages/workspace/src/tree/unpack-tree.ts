@@ -1,16 +1,14 @@
 import type { TreeLimits } from '@firecrew/artifact-capture';
 import { CodedError } from '@firecrew/base';
-import { type ExpectedTrailer, type ReadArchive, readArchive, refusal } from './read-archive.ts';
+import { type ArchiveProof, type ReadArchive, readArchive, refusal } from './read-archive.ts';
 import { removeTree } from './remove-tree.ts';
-import { makeStaging, type Staging, swapIn } from './swap-folder.ts';
+import { makeStaging, swapIn } from './swap-folder.ts';
 import type { ByteStream } from './tree-sink.ts';
 import { TreeWriter } from './tree-writer.ts';
 
 /** What is demanded of an archive before it may take the destination's place. */
-export interface UnpackOptions {
+export interface UnpackOptions extends ArchiveProof {
   readonly limits?: Partial<TreeLimits>;
-  /** The packer's own count and digest; a difference refuses. */
-  readonly trailer?: ExpectedTrailer;
   /** The only snapshot that is accepted. */
   readonly snapshotId?: string;
   /** Names at the top of the old tree that stay, such as a host-made `.git`; an archive can never hold that one. */
@@ -26,26 +24,40 @@ export interface UnpackedTree extends ReadArchive {
 /**
  * Unpacks an untrusted tar stream into a fresh folder beside `destination` and, when all of it is good, swaps it in as a
  * whole. On any refusal or cut the destination is as it was. A stream that stalls is the caller's to destroy.
- * @throws CodedError `archive_refused`, `archive_cut`, `unpack_failed`, `archive_trailer_mismatch`, `snapshot_mismatch`, `staging_failed`, `swap_failed`.
+ * @throws CodedError `archive_refused`, `archive_cut`, `unpack_failed`, `archive_trailer_mismatch`, `snapshot_mismatch`, `staging_failed`, `swap_failed`; what `proof` rejects with.
  */
 export async function unpackTree(stream: ByteStream, destination: string, options: UnpackOptions = {}): Promise<UnpackedTree> {
+  const { value, leftover } = await replaceTree(destination, options.carryOver ?? [], (folder) => unpackInto(stream, folder, options));
+  return { ...value, leftover };
+}
+
+/**
+ * Lets `fill` fill a fresh folder beside `destination`, then swaps it in as a whole. When `fill` fails the destination is as it was.
+ * `leftover` is the staging folder with the old tree, when it could not be removed.
+ * @throws CodedError `staging_failed`, `swap_failed`; what `fill` throws.
+ */
+export async function replaceTree<Value>(
+  destination: string,
+  carryOver: readonly string[],
+  fill: (folder: string) => Promise<Value>,
+): Promise<{ readonly value: Value; readonly leftover: string | undefined }> {
   const staging = await makeStaging(destination);
   let leftover: string | undefined;
-  let archive: ReadArchive;
+  let value: Value;
   try {
-    archive = await unpackInto(stream, staging, options);
-    await swapIn(staging, options.carryOver ?? []);
+    value = await fill(staging.tree);
+    await swapIn(staging, carryOver);
   } finally {
     leftover = await removeTree(staging.folder);
   }
-  return { ...archive, leftover };
+  return { value, leftover };
 }
 
-async function unpackInto(stream: ByteStream, staging: Staging, options: UnpackOptions): Promise<ReadArchive> {
+async function unpackInto(stream: ByteStream, folder: string, options: UnpackOptions): Promise<ReadArchive> {
   let writer: TreeWriter | undefined;
   try {
-    writer = new TreeWriter(staging.tree);
-    const archive = await readArchive(stream, writer, options.limits ?? {}, options.trailer);
+    writer = new TreeWriter(folder);
+    const archive = await readArchive(stream, writer, options.limits ?? {}, options);
     checkSnapshotId(archive.snapshotId, options.snapshotId);
     return archive;
   } catch (error) {

@@ -11,7 +11,7 @@ import { type StoredBlob, writeBlobFile } from './blob-file.ts';
 import { PACK_CHUNK_BYTES } from './chunk-builder.ts';
 import { ContentSpool } from './content-spool.ts';
 import { type PackOptions, packChunks } from './pack-tree.ts';
-import { type ExpectedTrailer, type ReadArchive, readArchive, refusal, sha256Hex } from './read-archive.ts';
+import { type ArchiveProof, type ReadArchive, readArchive, refusal, sha256Hex } from './read-archive.ts';
 import { PackLog, type PackReport } from './tree-report.ts';
 import type { ByteStream } from './tree-sink.ts';
 
@@ -35,10 +35,8 @@ export interface ArchiveSnapshot extends SnapshotBlob {
 }
 
 /** Bounds and proof for an untrusted stream. */
-export interface CanonicaliseOptions {
+export interface CanonicaliseOptions extends ArchiveProof {
   readonly limits?: Partial<TreeLimits>;
-  /** The packer's own count and digest; a difference refuses. */
-  readonly trailer?: ExpectedTrailer;
 }
 
 /** Takes a snapshot of a folder that only we write to. @throws CodedError as {@link packTree}; a write error as Node gives it. */
@@ -61,7 +59,7 @@ export async function snapshotDirectory(root: string, file: string, options: Pac
 export async function canonicaliseArchive(stream: ByteStream, file: string, options: CanonicaliseOptions = {}): Promise<ArchiveSnapshot> {
   const spool = new ContentSpool(file);
   try {
-    const archive = await readArchive(stream, spool, options.limits ?? {}, options.trailer);
+    const archive = await readArchive(stream, spool, options.limits ?? {}, options);
     const entries = [...archive.entries].sort(compareEntries);
     const stored = await writeBlobFile(file, spooledChunks(entries, spool));
     const { snapshotId, skipped, skippedCount, contentBytes } = archive;
