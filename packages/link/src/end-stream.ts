@@ -24,6 +24,10 @@ export function endStream(stream: Duplex, clock: LinkClock, graceMs: number): Pr
       resolve();
     });
     stream.once('close', cancel);
+    // The other end of a pair in memory never reports our end when it is destroyed first: nothing unwritten and its end will do.
+    const peerEnded = () => setImmediate(() => (stream.writableLength === 0 ? stream.destroy() : undefined));
+    if (stream.readableEnded) peerEnded();
+    else stream.once('end', peerEnded);
     stream.end(() => stream.destroy());
   });
 }

@@ -272,7 +272,9 @@ export class LinkSession {
     this.#writer.stop();
     this.#keepAlive.stop();
     this.#detach();
-    if (!keepStream) this.#streamClosed = endStream(this.#stream, this.#clock, goaway === undefined ? 0 : CLOSE_TIMEOUT_MS);
+    // A peer that said goodbye waits for the end of the stream, which not every stream shows when it is destroyed.
+    const graceMs = goaway === undefined && code !== 'peer_closed' ? 0 : CLOSE_TIMEOUT_MS;
+    if (!keepStream) this.#streamClosed = endStream(this.#stream, this.#clock, graceMs);
     const error = streamErrorOf(end);
     this.#pings.fail(error);
     for (const wire of this.#table.all()) if (!wire.complete) wire.events?.onFail(error);
