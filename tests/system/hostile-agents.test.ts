@@ -102,6 +102,20 @@ const DEEDS: readonly Deed[] = [
     tree: [...BASE, '100644 committed.txt', '100644 done.txt', '100755 hooks/post-checkout', '100755 hooks/pre-commit'],
   },
   {
+    what: 'rewrites history and puts another repository in its place',
+    agent: `git config user.name x; git config user.email x@x; git checkout -q --orphan other; git commit -qm other; git branch -D main
+      git reflog expire --all --expire=now; git gc -q --prune=now; rm -rf .git; git init -q; git commit -q --allow-empty -m new; echo x > done.txt`,
+    outcome: COMPLETED,
+    tree: [...BASE, '100644 done.txt'],
+    also: async ({ folder, commit }) => expect(await git(folder, 'rev-parse', `${commit}^`)).toBe(await git(folder, 'rev-parse', 'main')),
+  },
+  {
+    what: 'sets odd modes',
+    agent: `echo x > done.txt; chmod 4755 add.js; chmod 0222 done.txt; chmod 2711 lib; chmod 1777 lib/deep; chmod 6644 lib/deep/a.txt`,
+    outcome: COMPLETED,
+    tree: ['100644 done.txt', '100644 lib/deep/a.txt', '100755 add.js'],
+  },
+  {
     what: 'leaves links that lead out of the tree',
     agent: `ln -s /etc/passwd secret; ln -s ../../../.. up; ln -s loop loop; rm -rf lib; ln -s /etc lib; ln add.js hard.js`,
     outcome: COMPLETED,
