@@ -32,7 +32,7 @@ function fingerprint(folder: string): string {
       const below = name.toString('latin1').slice(folder.length + 1);
       // A push also leaves the branch that it made in the folder of the remote's.
       if (/^\.git\/(?:objects|(?:logs\/)?refs\/(?:heads|remotes\/\w+)\/firecrew)(?:\/|$)/.test(below)) continue;
-      hash.update(name);
+      if (!below.startsWith('.git/') || !entry.isDirectory()) hash.update(name);
       if (entry.isFile()) hash.update(readFileSync(name));
       else if (entry.isDirectory()) walk(name);
     }
