@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GIT_SERVER_CA, GIT_SERVER_LOGIN, GitServer } from './support/git-server.ts';
 import { Installation } from './support/installation.ts';
 import { git, makeRepository } from './support/repository.ts';
+import { until } from './support/until.ts';
 
 const FILES = { 'add.js': 'module.exports = (a, b) => a - b;\n', 'test.js': 'if (require("./add.js")(2, 3) !== 5) process.exit(1);\n' };
 const FIX = `echo 'module.exports = (a, b) => a + b;' > add.js`;
@@ -65,9 +66,9 @@ describe('a repository at a URL', () => {
     const { end } = await run(FIX);
     expect(end).toMatchObject({ outcome: { kind: 'completed' }, delivery: { state: 'delivered', pushed: 'pushed', verified: true } });
     const branch = end.delivery?.branch ?? '';
-    expect(await git(remote, 'rev-parse', `refs/heads/${branch}`)).toBe(end.delivery?.commit);
+    expect((await git(remote, 'rev-parse', `refs/heads/${branch}`)).trim()).toBe(end.delivery?.commit);
     expect(await git(remote, 'show', `${branch}:add.js`)).toContain('a + b');
-    expect(await git(remote, 'rev-parse', 'main')).toBe(end.delivery?.baseCommit);
+    expect((await git(remote, 'rev-parse', 'main')).trim()).toBe(end.delivery?.baseCommit);
     expect(server.requests).toBeGreaterThan(0);
   });
 
@@ -101,7 +102,7 @@ describe('a repository at a URL', () => {
     const branch = end.delivery?.branch ?? '';
     await expect(git(remote, 'rev-parse', '--verify', `refs/heads/${branch}`)).rejects.toThrow();
     await installation.client.approve(id);
-    expect(await git(remote, 'rev-parse', `refs/heads/${branch}`)).toBe(end.delivery?.commit);
+    expect((await git(remote, 'rev-parse', `refs/heads/${branch}`)).trim()).toBe(end.delivery?.commit);
     const view = await installation.client.mission(id);
     expect(view.phases[0]?.delivery).toMatchObject({ state: 'delivered', pushed: 'pushed' });
     expect(view.end?.delivery).toMatchObject({ pushed: 'pushed' });
@@ -118,6 +119,37 @@ describe('a repository at a URL', () => {
       expect(end.delivery?.pushDetail).toContain('branches are closed this week');
     } finally {
       await rm(hook);
+    }
+  });
+
+  it('that is gone when the work is done keeps the work, and says so', async () => {
+    const running = run(`${FIX}; sleep 2`);
+    await until('a shim', async () => (await readdir(join(installation.home, 'node/turns'))).length > 0);
+    await rename(remote, `${remote}.gone`);
+    try {
+      const { id, end } = await running;
+      expect(end).toMatchObject({ outcome: { kind: 'completed' }, delivery: { state: 'delivered', pushed: 'failed', verified: true } });
+      expect(end.delivery?.pushDetail).toContain('the remote gave no answer');
+      const pack = await installation.client.pack(id, join(folder, 'kept.pack'));
+      expect(pack.commit).toBe(end.delivery?.commit);
+    } finally {
+      await rename(`${remote}.gone`, remote);
+    }
+  });
+
+  it('that wants a login which the server does not have is refused, and nobody is asked', async () => {
+    const other = await GitServer.start(folder);
+    try {
+      const created = installation.client.createMission({
+        title: 'x',
+        repository: { kind: 'url', url: other.url('team/project.git'), branch: null, push: false },
+        phases: [{ kind: 'coding', task: 'x' }],
+        agent: { command: 'true' },
+      });
+      await expect(created).rejects.toMatchObject({ code: 'remote_unreadable', message: expect.stringMatching(/could not read Username/) });
+      expect(other.requests).toBe(0);
+    } finally {
+      await other.stop();
     }
   });
 
