@@ -16,7 +16,7 @@ export const LOG_TAIL_BYTES = 8192;
 const CONFIG_FD = 3;
 const OPTIONS_FD = 4;
 /** A tree on its way makes many short-lived buffers; a small young generation lets go of them early. */
-const AGENT_OPTIONS = ['--max-semi-space-size=2'];
+const AGENT_OPTIONS = ['--max-semi-space-size=1'];
 
 /** The process of a guest: bubblewrap, or the guest agent itself. */
 export interface GuestProcess {

@@ -10,6 +10,8 @@ import { type TreeSelection, type WalkedEntry, walkTree } from './walk-tree.ts';
 /** What to pack, and within which bounds. */
 export interface PackOptions extends TreeSelection {
   readonly limits?: Partial<TreeLimits>;
+  /** False computes no digest of the archive, for a carrier whose reader asks for none; the report's is then empty. Default true. */
+  readonly digest?: boolean;
 }
 
 /** A canonical tar stream and the promise of its report, which settles when the stream has ended or failed. */
@@ -25,16 +27,16 @@ export interface PackedTree {
  */
 export function packTree(root: string, options: PackOptions = {}): PackedTree {
   const log = new PackLog();
-  const hash = createHash('sha256');
+  const hash = options.digest === false ? undefined : createHash('sha256');
   let bytes = 0;
   let report: PackReport | undefined;
   async function* chunks(): AsyncGenerator<Buffer> {
     for await (const chunk of packChunks(root, options, log)) {
-      hash.update(chunk);
+      hash?.update(chunk);
       bytes += chunk.length;
       yield chunk;
     }
-    report = log.report({ bytes, digest: hash.digest('hex') });
+    report = log.report({ bytes, digest: hash?.digest('hex') ?? '' });
   }
   const stream = Readable.from(chunks(), { objectMode: false, highWaterMark: PACK_CHUNK_BYTES });
   const done = new Promise<PackReport>((resolve, reject) => {

@@ -12,6 +12,14 @@ const at = temporaryFolder();
 const SPARSE_BYTES = 512 * 1024 ** 2;
 
 describe('packTree', () => {
+  it('gives the same bytes without a digest where none is asked for', async () => {
+    await mkdir(at('root'));
+    await writeFile(at('root/file'), 'x'.repeat(600_000));
+    const [plain, proven] = [await packBytes(at('root'), { digest: false }), await packBytes(at('root'))];
+    expect(plain.bytes.equals(proven.bytes)).toBe(true);
+    expect([plain.report, proven.report.digest.length]).toEqual([{ ...proven.report, digest: '' }, 64]);
+  });
+
   it('packs links as text, never what they lead to', async () => {
     await mkdir(at('root'));
     await writeFile(at('secret'), 'TOP-SECRET');
