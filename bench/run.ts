@@ -19,7 +19,7 @@ const SUITES = new Map<string, () => Promise<Suite>>([
 ]);
 
 /** What the host's side of a sandbox is started with by the node agent. */
-const SHIM_OPTIONS = ['--max-semi-space-size=1'];
+const SHIM_OPTIONS = ['--max-semi-space-size=1', '--single-threaded-gc'];
 
 async function runSuite(name: string): Promise<BenchRow[]> {
   const child = fork(fileURLToPath(import.meta.url), ['--suite', name], { execArgv: name === 'workspace' ? SHIM_OPTIONS : [] });

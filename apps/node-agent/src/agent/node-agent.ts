@@ -240,7 +240,7 @@ export class NodeAgent {
         LANG: 'C.UTF-8',
         ...(process.env.NODE_EXTRA_CA_CERTS === undefined ? {} : { NODE_EXTRA_CA_CERTS: process.env.NODE_EXTRA_CA_CERTS }),
       };
-      const child = spawn(version.node, ['--max-semi-space-size=1', version.shim, paths.root], {
+      const child = spawn(version.node, ['--max-semi-space-size=1', '--single-threaded-gc', version.shim, paths.root], {
         detached: true,
         stdio: ['ignore', log, log],
         env: environment,
