@@ -140,21 +140,24 @@ describe('a run is refused, and nothing is started, for', () => {
 });
 
 describe('a repository', () => {
-  it.each(ODDITIES)('$what comes to a branch, and is left as it was', async ({ what, make, agent, args, notes, sees, tree, also }) => {
-    const made = at(what.replaceAll(' ', '-'));
-    const folder = (await make(made)) ?? made;
-    const before = fingerprint(folder);
-    const { code, stderr, end } = await run(folder, `${SEEN}; ${agent ?? 'true'} && echo x > done.txt`, ...(args ?? []));
-    expect(code, stderr).toBe(0);
-    for (const note of notes ?? []) expect(stderr.split('\n')).toContain(note);
-    expect(await treeOf(folder, end.commit)).toEqual([...tree].sort());
-    expect((await git(folder, 'rev-parse', end.branch)).trim()).toBe(end.commit);
-    if (sees !== undefined) expect(await logOf(end.missionId)).toEqual([...sees].sort());
-    expect(fingerprint(folder)).toBe(before);
-    await also?.(folder, end.commit);
-    for (const args of [['show'], ['logs'], ['events'], ['fetch']])
-      expect((await command.run([...args, end.missionId])).stdout).not.toMatch(/[\u001b\u0007]/);
-  });
+  it.each(ODDITIES)(
+    '$what comes to a branch, and is left as it was',
+    async ({ what, make, agent, args, notes, sees, tree, hasEscapes, also }) => {
+      const made = at(what.replaceAll(' ', '-'));
+      const folder = (await make(made)) ?? made;
+      const before = fingerprint(folder);
+      const { code, stderr, end } = await run(folder, `${SEEN}; ${agent ?? 'true'} && echo x > done.txt`, ...(args ?? []));
+      expect(code, stderr).toBe(0);
+      for (const note of notes ?? []) expect(stderr.split('\n')).toContain(note);
+      expect(await treeOf(folder, end.commit)).toEqual([...tree].sort());
+      expect((await git(folder, 'rev-parse', end.branch)).trim()).toBe(end.commit);
+      if (sees !== undefined) expect(await logOf(end.missionId)).toEqual([...sees].sort());
+      expect(fingerprint(folder)).toBe(before);
+      await also?.(folder, end.commit);
+      for (const verb of hasEscapes === true ? ['show', 'logs', 'events', 'fetch'] : [])
+        expect((await command.run([verb, end.missionId])).stdout).not.toMatch(/[\u001b\u0007]/);
+    },
+  );
 });
 
 describe('uncommitted changes', () => {

@@ -24,6 +24,8 @@ export interface Oddity {
   /** Files that the agent sees, where that is looked at. */
   readonly sees?: readonly string[];
   readonly tree: readonly string[];
+  /** Names or output hold what acts on a terminal. */
+  readonly hasEscapes?: boolean;
   readonly also?: (folder: string, commit: string) => Promise<void>;
 }
 
@@ -132,6 +134,7 @@ export const ODDITIES: readonly Oddity[] = [
   },
   {
     what: 'with names of every kind, some alike but for their case',
+    hasEscapes: true,
     make: async (to) => {
       await makeRepository(to, { ...FILES, README: '1', readme: '2', 'a\nb': 'x', 'esc\u001b[31m': 'z', 'q"\\t': 'q' });
       await writeFile(Buffer.concat([Buffer.from(`${to}/latin`), Buffer.from([0xe9])]), 'y');
