@@ -26,7 +26,7 @@ export async function approveDelivery(context: ServerContext, missionId: string,
     context,
     row,
     { branch: delivery.branch ?? '', commit: delivery.commit, protectedPaths: delivery.protectedPaths },
-    { approved: true, verified: delivery.verified },
+    { approved: true },
   );
   const next: Delivery = { ...delivery, state: 'delivered', pushed: pushed.state, pushDetail: pushed.detail, branch: pushed.branch };
   await context.db.transaction(async (tx) => {

@@ -2,14 +2,14 @@ import { parseNameStatus } from '@firecrew/artifact-capture';
 import { CodedError, messageOf } from '@firecrew/base';
 import { findProtectedPaths, nameBranch } from '@firecrew/delivery';
 import type { MissionAction, Phase } from '@firecrew/mission';
-import type { Delivery } from '@firecrew/protocol';
+import type { AttemptResult, Delivery } from '@firecrew/protocol';
 import { type MissionRow, tables } from '@firecrew/store';
 import type { CommitDiff } from '@firecrew/workspace';
 import type { ServerContext } from '../context.ts';
 import { type InputTree, missionRow, phaseInput, samePhase, workspaceIdOf } from '../driver/mission-facts.ts';
 import { type NewArtifact, storeArtifacts } from './artifacts.ts';
 import { attemptRow, buildRecord } from './build-record.ts';
-import { importResult } from './import-result.ts';
+import { checkState, importResult } from './import-result.ts';
 import { pushDelivery } from './push-delivery.ts';
 import { type StoredDocuments, storeDocuments } from './store-documents.ts';
 
@@ -76,9 +76,9 @@ async function deliver(context: ServerContext, missionId: string, action: Delive
   const made = await makeCommit(context, row, action, phase, input);
   const attempt = await attemptRow(context, action.turnId, action.attempt);
   const approved = await approvedBy(context, missionId, phase);
-  const pushed = await pushDelivery(context, row, made, { approved, verified: action.verified });
+  const pushed = await pushDelivery(context, row, made, { approved });
   const documents = await documentsOf(context, row, action, input, attempt.tree);
-  const described = describe(phase, action, made, pushed, attempt.result?.checkInputsChanged ?? []);
+  const described = describe(phase, action, made, pushed, attempt.result);
   const delivery = documents === undefined ? described : { ...described, leftOut: documents.leftOut.slice(0, MAX_LEFT_OUT) };
   const record = await buildRecord(context, row, phase, action, delivery);
   const artifacts: NewArtifact[] = [
@@ -147,7 +147,7 @@ function describe(
   action: Deliver,
   made: Made,
   pushed: { state: Delivery['pushed']; detail: string; branch: string },
-  checkInputsChanged: readonly string[],
+  result: AttemptResult | null,
 ): Delivery {
   const stat = made.diff?.stat;
   return {
@@ -157,14 +157,15 @@ function describe(
     branch: made.commit === null ? null : pushed.branch,
     commit: made.commit,
     baseCommit: made.baseCommit,
-    verified: action.verified,
+    // A phase without a check is delivered under its own name all the same, and nothing verified it.
+    verified: checkState(action.verified, result?.verification) !== 'unverified',
     pushed: pushed.state,
     pushDetail: pushed.detail,
     diffstat: stat === undefined ? null : { files: stat.files, insertions: stat.insertions, deletions: stat.deletions },
     diffError: diffErrorOf(made.diff),
     protectedPaths: [...made.protectedPaths],
     leftOut: made.leftOut.slice(0, MAX_LEFT_OUT),
-    checkInputsChanged: [...checkInputsChanged],
+    checkInputsChanged: [...(result?.checkInputsChanged ?? [])],
   };
 }
 

@@ -88,7 +88,8 @@ export async function replayDeliveries(
   }
 }
 
-function checkState(verified: boolean, verification: string | undefined): CheckState {
+/** What a commit and its delivery say of the check. */
+export function checkState(verified: boolean, verification: string | undefined): CheckState {
   if (!verified) return 'unverified';
   return verification === 'verified' || verification === 'reported' ? verification : 'unverified';
 }

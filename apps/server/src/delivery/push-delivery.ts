@@ -19,7 +19,7 @@ export async function pushDelivery(
   context: ServerContext,
   row: MissionRow,
   made: { readonly branch: string; readonly commit: string | null; readonly protectedPaths: readonly string[] },
-  facts: { readonly approved: boolean; readonly verified: boolean },
+  facts: { readonly approved: boolean },
 ): Promise<Pushed> {
   const { branch, commit } = made;
   const { repository } = row.spec;
