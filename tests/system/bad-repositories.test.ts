@@ -228,7 +228,8 @@ describe('a branch that cannot be pushed is kept, and said why, when the remote'
   });
 
   it('is gone when the work is done', async () => {
-    const agent = 'echo x > done.txt; sleep 2';
+    // Long enough for a call of the command to find it at work on a busy machine.
+    const agent = 'echo x > done.txt; sleep 10';
     const running = failedPush('vanishing', agent);
     await until('a shim', async () => ((await command.json(['status'])).shims as unknown[]).length > 0);
     await rm(at('vanishing.git'), { recursive: true });
