@@ -54,6 +54,7 @@ export function findMutants(file: string, source: string): Mutant[] {
     mutateNode(node, source, replace);
     for (const value of Object.values(node)) for (const child of [value].flat()) if (isNode(child)) visit(child);
   };
+  // The parser's own node types have no common index; only `type` and children are read.
   visit(program as unknown as Node);
   return found.toSorted((a, b) => a.start - b.start);
 }

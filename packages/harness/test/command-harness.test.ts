@@ -7,7 +7,7 @@ import { buildGuestEnvironment } from '@firecrew/spawn-bounds';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { commandHarness, harnessOf, type RoundInput, type RoundPlan } from '../src/index.ts';
 
-const paths = { workspace: '/work/repo', taskFile: '/run/fc/task.md', feedbackFile: '/run/fc/feedback.md', agentDir: '/run/fc/agent' };
+const paths = { workspace: '/workspace/repo', taskFile: '/run/fc/task.md', feedbackFile: '/run/fc/feedback.md', agentDir: '/run/fc/agent' };
 const input: RoundInput = { task: 'Add two numbers.', round: 1, agentCmd: 'my-agent --fast', paths };
 
 const plan = (over: Partial<RoundInput> = {}): RoundPlan => {
@@ -31,7 +31,7 @@ describe('a round of a generic command', () => {
       folders: ['/run/fc', '/run/fc/agent'],
       files: [{ path: '/run/fc/task.md', mode: 0o444, source: { kind: 'text', text: 'Add two numbers.\n' } }],
       argv: ['/bin/sh', '-c', 'my-agent --fast'],
-      cwd: '/work/repo',
+      cwd: '/workspace/repo',
       callerEnvironment: {},
       platformEnvironment: { FIRECREW_TASK_FILE: '/run/fc/task.md', FIRECREW_ROUND: '1', FIRECREW_AGENT_DIR: '/run/fc/agent' },
     });
@@ -74,17 +74,19 @@ describe('a round of a generic command', () => {
   });
 
   it.each([
-    { taskFile: '/work/repo/task.md' },
-    { agentDir: '/work/repo' },
+    { taskFile: '/workspace/repo/task.md' },
+    { agentDir: '/workspace/repo' },
     { feedbackFile: 'feedback.md' },
-    { agentDir: '/run/../work/repo/agent' },
+    { agentDir: '/run/../workspace/repo/agent' },
     { workspace: '' },
   ])('throws for paths that could land in the tree: %j', (over) => {
     expect(codeOf({ paths: { ...paths, ...over } })).toBe('harness_paths_invalid');
   });
 
   it('takes a folder beside the workspace that only begins with its name', () => {
-    expect(plan({ paths: { ...paths, agentDir: '/work/repo-agent' } }).platformEnvironment.FIRECREW_AGENT_DIR).toBe('/work/repo-agent');
+    expect(plan({ paths: { ...paths, agentDir: '/workspace/repo-agent' } }).platformEnvironment.FIRECREW_AGENT_DIR).toBe(
+      '/workspace/repo-agent',
+    );
   });
 
   it.each(['../x', 'a/b', '.hidden', '', 'a b', 'a\n', '-x', 'x'.repeat(101)])('throws for the agent file %j', (name) => {

@@ -15,9 +15,9 @@ import {
 const good: SpawnDeclaration = {
   prompt: '/run/turn/prompt.md',
   schema: '/run/turn/schema.json',
-  cwd: '/work/repo',
+  cwd: '/workspace/repo',
   environment: { LANG: 'C' },
-  workFolder: '/work',
+  workFolder: '/workspace',
   dataFolder: '/var/lib/firecrew',
 };
 const policy = { promptFolder: '/run/turn' };
@@ -28,11 +28,11 @@ const ruleOf = (declared: SpawnDeclaration) => {
 
 describe('the six declarations of a start', () => {
   it('are returned as checked', () => {
-    expect(checkSpawn({ ...good, cwd: '/work/./repo/' }, policy)).toEqual({
+    expect(checkSpawn({ ...good, cwd: '/workspace/./repo/' }, policy)).toEqual({
       verdict: 'accepted',
       prompt: '/run/turn/prompt.md',
       schema: '/run/turn/schema.json',
-      cwd: '/work/repo',
+      cwd: '/workspace/repo',
       environment: { LANG: 'C' },
     });
   });
@@ -68,49 +68,49 @@ describe('the six declarations of a start', () => {
 
 describe('the working directory', () => {
   const check = (cwd: unknown, over: object = {}) => {
-    const result = checkCwd({ cwd, workFolder: '/work', dataFolder: '/data', ...over });
+    const result = checkCwd({ cwd, workFolder: '/workspace', dataFolder: '/data', ...over });
     return result.verdict === 'refused' ? result.rule : result.cwd;
   };
 
   it.each([
-    ['/work/a', '/work/a'],
-    ['/work', '/work'],
-    ['/work/', '/work'],
-    ['/work/..', 'cwd_outside_work_folder'],
-    ['/work/../x', 'cwd_outside_work_folder'],
-    ['/work/..x', '/work/..x'],
-    ['/work-evil', 'cwd_outside_work_folder'],
-    ['/work/a/../../etc', 'cwd_outside_work_folder'],
+    ['/workspace/a', '/workspace/a'],
+    ['/workspace', '/workspace'],
+    ['/workspace/', '/workspace'],
+    ['/workspace/..', 'cwd_outside_work_folder'],
+    ['/workspace/../x', 'cwd_outside_work_folder'],
+    ['/workspace/..x', '/workspace/..x'],
+    ['/workspace-evil', 'cwd_outside_work_folder'],
+    ['/workspace/a/../../etc', 'cwd_outside_work_folder'],
     ['relative', 'cwd_not_absolute'],
-    ['/work/a\0b', 'cwd_not_absolute'],
-    [`/work/${'x'.repeat(4096)}`, 'cwd_not_absolute'],
+    ['/workspace/a\0b', 'cwd_not_absolute'],
+    [`/workspace/${'x'.repeat(4096)}`, 'cwd_not_absolute'],
   ])('%s gives %s', (cwd, expected) => {
     expect(check(cwd)).toBe(expected);
   });
 
   it('never lies in the data folder, whichever of the two folders holds the other', () => {
-    expect(check('/work/data/x', { dataFolder: '/work/data' })).toBe('cwd_in_data_folder');
-    expect(check('/work/data', { dataFolder: '/work/data' })).toBe('cwd_in_data_folder');
-    expect(check('/work/database', { dataFolder: '/work/data' })).toBe('/work/database');
-    expect(check('/data/work/x', { workFolder: '/data/work', dataFolder: '/data' })).toBe('cwd_in_data_folder');
+    expect(check('/workspace/data/x', { dataFolder: '/workspace/data' })).toBe('cwd_in_data_folder');
+    expect(check('/workspace/data', { dataFolder: '/workspace/data' })).toBe('cwd_in_data_folder');
+    expect(check('/workspace/database', { dataFolder: '/workspace/data' })).toBe('/workspace/database');
+    expect(check('/data/workspace/x', { workFolder: '/data/workspace', dataFolder: '/data' })).toBe('cwd_in_data_folder');
   });
 
   it('contains no denied run of whole path parts', () => {
     const deniedParts = ['state/db', 'observer'];
-    expect(check('/work/a/state/db/x', { deniedParts })).toBe('cwd_denied_part');
-    expect(check('/work/observer', { deniedParts })).toBe('cwd_denied_part');
-    expect(check('/work/state/x/db', { deniedParts })).toBe('/work/state/x/db');
-    expect(check('/work/observers/mystate/db', { deniedParts })).toBe('/work/observers/mystate/db');
+    expect(check('/workspace/a/state/db/x', { deniedParts })).toBe('cwd_denied_part');
+    expect(check('/workspace/observer', { deniedParts })).toBe('cwd_denied_part');
+    expect(check('/workspace/state/x/db', { deniedParts })).toBe('/workspace/state/x/db');
+    expect(check('/workspace/observers/mystate/db', { deniedParts })).toBe('/workspace/observers/mystate/db');
   });
 
   it('is inside the work folder whenever it is accepted', () => {
     const part = fc.constantFrom('..', '.', 'work', 'data', 'x', '', '..x');
     fc.assert(
       fc.property(fc.array(part, { maxLength: 8 }), (parts) => {
-        const result = checkCwd({ cwd: `/work/${parts.join('/')}`, workFolder: '/work', dataFolder: '/work/data' });
+        const result = checkCwd({ cwd: `/workspace/${parts.join('/')}`, workFolder: '/workspace', dataFolder: '/workspace/data' });
         return (
           result.verdict === 'refused' ||
-          (/^\/work(\/|$)/.test(result.cwd) && !/(^|\/)\.\.?(\/|$)/.test(result.cwd) && !/^\/work\/data(\/|$)/.test(result.cwd))
+          (/^\/workspace(\/|$)/.test(result.cwd) && !/(^|\/)\.\.?(\/|$)/.test(result.cwd) && !/^\/workspace\/data(\/|$)/.test(result.cwd))
         );
       }),
     );
