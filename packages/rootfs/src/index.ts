@@ -1,0 +1,1 @@
+export { ROOTFS_SECTOR_BYTES } from './sector.ts';
