@@ -62,6 +62,15 @@ async function until(id: string, holds: (now: View) => boolean): Promise<View> {
   }
 }
 
+/** The bodies of the mission's events of one kind. */
+async function told(id: string, kind: string): Promise<unknown[]> {
+  const rows = (await server.query('select mission_id, body from events order by seq')) as {
+    mission_id: string;
+    body: { kind: string };
+  }[];
+  return rows.filter((row) => row.mission_id === id && row.body.kind === kind).map((row) => row.body);
+}
+
 const ended = (id: string) => until(id, (now) => !['draft', 'running'].includes(now.state));
 
 describe('the result of an attempt', () => {
@@ -87,6 +96,22 @@ describe('the result of an attempt', () => {
         "default-src 'none'; sandbox",
       ]);
     }
+  });
+
+  it('names what the base sends through a filter that is not run, in the delivery, its event and the record', async () => {
+    node = await FakeNode.connect(server);
+    const rules = { ...FILES, '.gitattributes': '*.bin filter=lfs diff=lfs merge=lfs -text\n' };
+    const id = await create({ repository: await uploadRepository(server, rules) });
+    await node.finish(await node.accept(), { ...rules, 'model.bin': 'WHOLE', 'b.txt': 'b\n' });
+    const done = await ended(id);
+    const unfiltered = [{ path: 'model.bin', filter: 'lfs' }];
+    expect(done.phases[0]?.delivery).toMatchObject({ state: 'delivered', unfiltered, diffstat: { files: 2 } });
+    expect(await told(id, 'delivery')).toMatchObject([{ delivery: { unfiltered } }]);
+    expect(await told(id, 'mission.ended')).toMatchObject([{ end: { delivery: { unfiltered } } }]);
+    const { artifacts } = (await server.call('GET', `/v1/missions/${id}/artifacts`)).body as { artifacts: { id: string; name: string }[] };
+    const record = artifacts.find((artifact) => artifact.name === 'record.json');
+    const { body } = await server.call('GET', `/v1/missions/${id}/artifacts/${record?.id}`);
+    expect(body).toMatchObject({ delivery: { unfiltered } });
   });
 
   it('with nothing but ignored files is no delivery', async () => {

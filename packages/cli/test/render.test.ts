@@ -253,6 +253,7 @@ describe('the end of a run', () => {
     diffError: null,
     protectedPaths: [],
     leftOut: [{ path: 'out.log', reason: 'ignored' }],
+    unfiltered: [{ path: 'a.bin', filter: 'lfs' }],
     checkInputsChanged: ['test/a.test.js'],
   };
   const end = {
@@ -275,6 +276,7 @@ describe('the end of a run', () => {
   const facts = [
     turnEvent({ kind: 'attempt.started', isolation: 'bubblewrap', detail: '' }),
     turnEvent({ kind: 'collected', tree, changed: true }),
+    event({ kind: 'delivery', delivery }),
     event({ kind: 'mission.ended', end }),
   ].reduce(learn, newFacts('msn_0000000000000000'));
   const back = { branch: 'firecrew/x', pushed: 'not_wanted', pushDetail: '' } as const;
@@ -292,7 +294,27 @@ describe('the end of a run', () => {
       'denied    evil:443, 3 times (not allowed)',
       'left out though not ignored: dist (2 files)',
       'not in the commit: 1 path (1 ignored): out.log',
+      'committed without its filter: 1 path (1 lfs): a.bin',
     ]);
+  });
+
+  it('names what every phase left out or committed without its filter, once, and nothing of a phase that is run again', () => {
+    const first = { ...delivery, leftOut: [], unfiltered: [{ path: 'of-first.bin', filter: 'my_filter' }] };
+    const second = { ...delivery, phaseId: 'phs_0000000000000001' };
+    const told = [first, second, second].map((one) => event({ kind: 'delivery', delivery: one }));
+    const end = endOfRun(told.reduce(learn, newFacts('msn_0000000000000000')), back, null);
+    expect([end.leftOut, end.unfiltered]).toEqual([delivery.leftOut, [...first.unfiltered, ...delivery.unfiltered]]);
+    expect(renderSummary({ ...end, isolation: null }, { hasCheck: true, repository: '/r' }).map((line) => line.text)).toContain(
+      'committed without its filter: 2 paths (1 my_filter, 1 lfs): of-first.bin, a.bin',
+    );
+    const again = event({ kind: 'mission.retried', phaseId: second.phaseId, reopened: 0 });
+    expect(endOfRun([...told, again].reduce(learn, newFacts('')), back, null).unfiltered).toEqual(first.unfiltered);
+  });
+
+  it('reads the delivery of an older server, which names no filters', () => {
+    const { unfiltered: _, ...older } = delivery;
+    const learnt = learn(newFacts(''), event({ kind: 'delivery', delivery: older }));
+    expect(endOfRun(learnt, back, null).unfiltered).toEqual([]);
   });
 
   it('counts what is not in the commit, and says what would isolate', () => {

@@ -25,6 +25,12 @@ export const deliverySchema = z.object({
   leftOut: z
     .array(z.object({ path: z.string(), reason: z.string() }))
     .describe('Paths of the tree that are not in the commit: ignored by the base, or not for git.'),
+  unfiltered: z
+    .array(z.object({ path: z.string(), filter: z.string() }))
+    .default([])
+    .describe(
+      "Paths that are in the commit as they lie in the tree, though the base's attributes send them through a filter, such as `lfs`.",
+    ),
   checkInputsChanged: z.array(z.string()),
 });
 export type Delivery = z.infer<typeof deliverySchema>;

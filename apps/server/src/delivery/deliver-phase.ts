@@ -18,6 +18,8 @@ export const MAX_DELIVERY_TRIES = 5;
 
 /** Paths that a delivery names as left out of its commit. */
 export const MAX_LEFT_OUT = 1000;
+/** Paths that a delivery names as committed without the filter that the base asks for. */
+export const MAX_UNFILTERED = 1000;
 
 type Deliver = Extract<MissionAction, { type: 'deliver' }>;
 
@@ -64,6 +66,7 @@ interface Made {
   readonly diff: CommitDiff | null;
   readonly protectedPaths: readonly string[];
   readonly leftOut: Delivery['leftOut'];
+  readonly unfiltered: Delivery['unfiltered'];
 }
 
 async function deliver(context: ServerContext, missionId: string, action: Deliver): Promise<void> {
@@ -125,7 +128,7 @@ async function makeCommit(
   input: Awaited<ReturnType<typeof phaseInput>>,
 ): Promise<Made> {
   const branch = nameBranch({ title: row.title, missionId: row.id, verified: action.verified });
-  const nothing: Made = { branch, commit: null, baseCommit: input.commit, diff: null, protectedPaths: [], leftOut: [] };
+  const nothing: Made = { branch, commit: null, baseCommit: input.commit, diff: null, protectedPaths: [], leftOut: [], unfiltered: [] };
   if (input.commit === null) return nothing;
   const repository = await context.repositories.open(row.id);
   const place = { row, phaseId: phase.id, turnId: action.turnId, attempt: action.attempt, verified: action.verified, input };
@@ -139,6 +142,7 @@ async function makeCommit(
     diff,
     protectedPaths: protectedPaths.map((item) => Buffer.from(item.path).toString('utf8')),
     leftOut: imported.notImported.map(({ path, reason }) => ({ path: Buffer.from(path).toString('utf8'), reason })),
+    unfiltered: imported.unfiltered.map(({ path, filter }) => ({ path: Buffer.from(path).toString('utf8'), filter })),
   };
 }
 
@@ -165,6 +169,7 @@ function describe(
     diffError: diffErrorOf(made.diff),
     protectedPaths: [...made.protectedPaths],
     leftOut: made.leftOut.slice(0, MAX_LEFT_OUT),
+    unfiltered: made.unfiltered.slice(0, MAX_UNFILTERED),
     checkInputsChanged: [...(result?.checkInputsChanged ?? [])],
   };
 }

@@ -40,10 +40,9 @@ export function renderSummary(end: RunEnded, facts: SummaryFacts): EventLine[] {
   if (unexpected.length > 0)
     add('warn', `left out though not ignored: ${names(unexpected.map((item) => `${item.path} (${item.files} files)`))}`);
   if (end.leftOut.length > 0)
-    add(
-      'warn',
-      `not in the commit: ${end.leftOut.length} ${end.leftOut.length === 1 ? 'path' : 'paths'} (${countReasons(end.leftOut)}): ${names(end.leftOut.map(({ path }) => path))}`,
-    );
+    add('warn', `not in the commit: ${pathsWith(end.leftOut.map(({ path, reason }) => ({ path, why: describeReason(reason) })))}`);
+  if (end.unfiltered.length > 0)
+    add('warn', `committed without its filter: ${pathsWith(end.unfiltered.map(({ path, filter }) => ({ path, why: filter })))}`);
   for (const line of pushLines(end, facts)) lines.push(line);
   if (end.error !== null)
     add(
@@ -53,11 +52,12 @@ export function renderSummary(end: RunEnded, facts: SummaryFacts): EventLine[] {
   return lines;
 }
 
-/** How many there are of each reason. */
-function countReasons(all: RunEnded['leftOut']): string {
+/** How many paths, how many of each why, and the first ones by name. */
+function pathsWith(all: readonly { readonly path: string; readonly why: string }[]): string {
   const counts = new Map<string, number>();
-  for (const { reason } of all) counts.set(reason, (counts.get(reason) ?? 0) + 1);
-  return [...counts].map(([reason, count]) => `${count} ${describeReason(reason)}`).join(', ');
+  for (const { why } of all) counts.set(why, (counts.get(why) ?? 0) + 1);
+  const each = names([...counts].map(([why, count]) => `${count} ${why}`));
+  return `${all.length} ${all.length === 1 ? 'path' : 'paths'} (${each}): ${names(all.map(({ path }) => path))}`;
 }
 
 function headline(end: RunEnded): EventLine {

@@ -34,6 +34,7 @@ export const runEndedSchema = z.strictObject({
   denied: z.array(deniedHostSchema),
   excluded: z.array(excludedSchema).describe('Folders that were left out of the result.'),
   leftOut: deliverySchema.shape.leftOut,
+  unfiltered: deliverySchema.shape.unfiltered,
   pushed: pushedSchema,
   pushDetail: z.string(),
   exitCode: z.int().min(0).max(255),

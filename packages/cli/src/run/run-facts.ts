@@ -7,22 +7,29 @@ export interface RunFacts {
   readonly end: MissionEnd | undefined;
   readonly isolation: RunEnded['isolation'];
   readonly excluded: RunEnded['excluded'];
+  /** The newest delivery of each phase, in the order they were told. */
+  readonly deliveries: readonly Delivery[];
 }
 
 /** A run of which nothing is known yet. */
 export function newFacts(missionId: string): RunFacts {
-  return { missionId, end: undefined, isolation: null, excluded: [] };
+  return { missionId, end: undefined, isolation: null, excluded: [], deliveries: [] };
 }
 
 /** The facts after one more event. */
 export function learn(facts: RunFacts, event: MissionEvent): RunFacts {
   const { body } = event;
   if (body.kind === 'mission.ended') return { ...facts, end: body.end };
-  if (body.kind === 'mission.retried') return { ...facts, end: undefined };
+  if (body.kind === 'delivery') return { ...facts, deliveries: [...deliveriesBut(facts, body.delivery.phaseId), body.delivery] };
+  if (body.kind === 'mission.retried') return { ...facts, end: undefined, deliveries: deliveriesBut(facts, body.phaseId) };
   if (body.kind !== 'turn.event') return facts;
   if (body.body.kind === 'attempt.started') return { ...facts, isolation: body.body.isolation };
   if (body.body.kind === 'collected') return { ...facts, excluded: body.body.tree.excluded };
   return facts;
+}
+
+function deliveriesBut(facts: RunFacts, phaseId: string): Delivery[] {
+  return facts.deliveries.filter((delivery) => delivery.phaseId !== phaseId);
 }
 
 /** What became of the delivered work on the caller's side. */
@@ -55,7 +62,9 @@ export function endOfRun(facts: RunFacts, back: BroughtBack, failure: RunEnded['
     delivery: delivery?.state ?? null,
     denied: end?.denied ?? [],
     excluded: [...facts.excluded],
-    leftOut: delivery?.leftOut ?? [],
+    // The branch holds the commits of all phases, and the last delivery names what is true of its own alone.
+    leftOut: facts.deliveries.flatMap(({ leftOut }) => leftOut),
+    unfiltered: facts.deliveries.flatMap(({ unfiltered }) => unfiltered),
     pushed: back.pushed,
     pushDetail: back.pushDetail,
     exitCode: exitCode === 0 && failed ? 1 : exitCode,

@@ -11,7 +11,7 @@ import { type RulePlace, withRuleFiles } from './with-rule-files.ts';
 import type { WrittenBlobs } from './write-blobs.ts';
 
 /** A path that was imported as it lies in the tree although the base's attributes name a filter for it, such as `lfs`. */
-export interface FilteredPath {
+export interface UnfilteredPath {
   readonly path: Uint8Array;
   readonly filter: string;
 }
@@ -20,10 +20,10 @@ export interface FilteredPath {
 export interface CleanedContents {
   /** Object ids that take the place of the content's own, by `pathKey`. */
   readonly blobs: ReadonlyMap<string, string>;
-  readonly filtered: readonly FilteredPath[];
+  readonly unfiltered: readonly UnfilteredPath[];
 }
 
-/** What is known about the contents: their blobs as they are, those that hold CR LF, and the setting of the checkout they come from. */
+/** What is known about the contents: how they were written, and the setting of the checkout they come from. */
 export interface KnownContents extends WrittenBlobs {
   readonly autocrlf?: 'true' | 'input';
 }
@@ -49,23 +49,30 @@ export async function cleanContents(
       : await withRuleFiles(missionDir, base, '.gitattributes', autocrlf, async (place) => {
           const attributes = await readAttributes(place, files);
           const blobs = new Map<string, string>();
-          const filtered: FilteredPath[] = [];
+          const unfiltered: UnfilteredPath[] = [];
           for (const entry of files) {
             const key = pathKey(entry.path);
             const of = attributes.get(key) ?? {};
-            if (!OFF.has(of.filter ?? '')) filtered.push({ path: entry.path, filter: of.filter ?? '' });
+            const filter = filterOf(of);
+            if (filter !== undefined && !(filter === 'lfs' && known.lfsPointers.has(entry.sha256)))
+              unfiltered.push({ path: entry.path, filter });
             const blob = known.blobs.get(entry.sha256);
             if (blob === undefined || !mayDiffer(of, known.withLineEnds.has(entry.sha256), autocrlf)) continue;
             if (isGuessed(of) && (await holdsLineEnds(place, base.get(key)?.sha))) continue;
             const sha = await cleanBlob(place, entry.path, blob, known.autocrlf);
             if (sha !== undefined && sha !== blob) blobs.set(key, sha);
           }
-          return { blobs, filtered };
+          return { blobs, unfiltered };
         });
-  return cleaned ?? { blobs: new Map(), filtered: [] };
+  return cleaned ?? { blobs: new Map(), unfiltered: [] };
 }
 
 type Attributes = Partial<Record<string, string>>;
+
+/** The filter that git would run; `filter` without a name runs none. */
+function filterOf(of: Attributes): string | undefined {
+  return OFF.has(of.filter ?? '') || of.filter === 'set' ? undefined : of.filter;
+}
 
 function mayDiffer(of: Attributes, hasLineEnds: boolean, autocrlf: boolean): boolean {
   if (!OFF.has(of.ident ?? '') || !OFF.has(of['working-tree-encoding'] ?? '')) return true;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { compareManifests, type ManifestEntry, readableName } from '@firecrew/artifact-capture';
 import { CodedError } from '@firecrew/base';
 import { type CommitPlan, isCommitId } from '@firecrew/delivery';
-import { cleanContents, type FilteredPath } from './clean-contents.ts';
+import { cleanContents, type UnfilteredPath } from './clean-contents.ts';
 import { keyPath, pathKey, textOf } from './git-records.ts';
 import { findIgnored } from './ignored-paths.ts';
 import { listTree, type TreeListing } from './list-tree.ts';
@@ -20,7 +20,7 @@ export interface ImportedCommit {
   readonly unchanged: boolean;
   readonly notImported: readonly NotImported[];
   /** Imported as they lie in the tree, though the base's attributes name a filter (such as `lfs`) for them. */
-  readonly filtered: readonly FilteredPath[];
+  readonly unfiltered: readonly UnfilteredPath[];
 }
 
 /** What to change in which commit's tree, and what the new commit says. */
@@ -65,10 +65,10 @@ export async function importChanges(gitDir: string, input: ImportChanges): Promi
   try {
     const indexFile = join(folder, 'index');
     await runGit(['read-tree', '--end-of-options', baseTree], { gitDir, indexFile, ...LIMITS });
-    const { shaOf, filtered } = await writeContents(gitDir, base, plan, input);
+    const { shaOf, unfiltered } = await writeContents(gitDir, base, plan, input);
     const tree = await writeTree(gitDir, indexFile, baseTree.length, plan, shaOf);
     compareListings(expectedListing(base, plan, shaOf), await listTree(gitDir, tree));
-    const found = { tree, notImported: plan.notImported, filtered };
+    const found = { tree, notImported: plan.notImported, unfiltered };
     if (tree === baseTree) return { ...found, commit: input.baseCommit, unchanged: true };
     return { ...found, commit: await writeCommit(gitDir, tree, input.baseCommit, input.commit), unchanged: false };
   } finally {
@@ -83,7 +83,7 @@ async function writeContents(
   base: TreeListing,
   plan: TreeChangePlan,
   input: ImportChanges,
-): Promise<{ readonly shaOf: ShaOf; readonly filtered: readonly FilteredPath[] }> {
+): Promise<{ readonly shaOf: ShaOf; readonly unfiltered: readonly UnfilteredPath[] }> {
   const kept = new Map<string, string>();
   for (const { path } of plan.set) {
     const old = base.get(pathKey(path));
@@ -94,7 +94,7 @@ async function writeContents(
   const { autocrlf } = input;
   const cleaned = await cleanContents(missionDir, base, entries, autocrlf === undefined ? written : { ...written, autocrlf });
   const shaOf: ShaOf = ({ path, sha256 }) => kept.get(pathKey(path)) ?? cleaned.blobs.get(pathKey(path)) ?? written.blobs.get(sha256) ?? '';
-  return { shaOf, filtered: cleaned.filtered };
+  return { shaOf, unfiltered: cleaned.unfiltered };
 }
 
 /** The tree of a commit. Throws CodedError `base_missing` when it is not here. */

@@ -1,4 +1,4 @@
-export type { FilteredPath } from './clean-contents.ts';
+export type { UnfilteredPath } from './clean-contents.ts';
 export { type CommitTraits, describeCommit } from './describe-commit.ts';
 export { exportTree } from './export-tree.ts';
 export type { FetchedBranch, FetchTask } from './fetch-branch.ts';

@@ -39,20 +39,30 @@ async function* piecesOf(wanted: readonly ManifestEntry[], source: TreeContent):
   for (const entry of missing.values()) throw changed(entry, 'is not in the snapshot');
 }
 
-/** The blobs of contents, by the SHA-256 of each; `withLineEnds` names the contents that hold CR LF. */
-export interface WrittenBlobs {
+/** The blobs of contents, and what was seen of the contents while they were written; all by the SHA-256 of each. */
+export interface WrittenBlobs extends SeenContents {
   readonly blobs: ReadonlyMap<string, string>;
+}
+
+interface SeenContents {
+  /** Those that hold CR LF. */
   readonly withLineEnds: ReadonlySet<string>;
+  /** Those that are pointers of Git LFS, so that nothing large is in the commit. */
+  readonly lfsPointers: ReadonlySet<string>;
 }
 
 const CR = 0x0d;
 const LF = 0x0a;
 
+// A pointer is shorter than 1024 bytes and begins with its version (git-lfs, docs/spec.md).
+const LFS_POINTER_MAX_BYTES = 1023;
+const LFS_POINTER_START = 'version https://git-lfs.github.com/spec/';
+
 async function* blobCommands(
   wanted: readonly ManifestEntry[],
   source: TreeContent,
   order: ManifestEntry[],
-  withLineEnds: Set<string>,
+  seen: { readonly withLineEnds: Set<string>; readonly lfsPointers: Set<string> },
 ): AsyncGenerator<Uint8Array> {
   for await (const { entry, content } of piecesOf(wanted, source)) {
     order.push(entry);
@@ -61,11 +71,13 @@ async function* blobCommands(
     const hash = createHash('sha256');
     let bytes = 0;
     let last = 0;
+    let start = '';
     for await (const chunk of content) {
       bytes += chunk.length;
       if ((last === CR && chunk[0] === LF) || Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).includes('\r\n')) {
-        withLineEnds.add(entry.sha256);
+        seen.withLineEnds.add(entry.sha256);
       }
+      if (entry.size <= LFS_POINTER_MAX_BYTES) start += Buffer.from(chunk).toString('latin1');
       last = chunk.at(-1) ?? last;
       if (bytes > entry.size) throw changed(entry, 'has more bytes than its manifest says');
       hash.update(chunk);
@@ -73,6 +85,7 @@ async function* blobCommands(
     }
     if (bytes !== entry.size) throw changed(entry, 'has fewer bytes than its manifest says');
     if (hash.digest('hex') !== entry.sha256) throw changed(entry, 'has another content than its manifest says');
+    if (start.startsWith(LFS_POINTER_START)) seen.lfsPointers.add(entry.sha256);
     yield Buffer.from('\n');
   }
   yield Buffer.from('done\n');
@@ -95,19 +108,19 @@ function readMarks(text: string, order: readonly ManifestEntry[]): Map<string, s
  */
 export async function writeBlobs(gitDir: string, entries: readonly ManifestEntry[], source: TreeContent): Promise<WrittenBlobs> {
   const wanted = [...new Map(entries.map((entry) => [entry.sha256, entry])).values()];
-  const withLineEnds = new Set<string>();
-  if (wanted.length === 0) return { blobs: new Map(), withLineEnds };
+  const seen = { withLineEnds: new Set<string>(), lfsPointers: new Set<string>() };
+  if (wanted.length === 0) return { blobs: new Map(), ...seen };
   const folder = await mkdtemp(join(tmpdir(), 'firecrew-git-'));
   try {
     const marks = join(folder, 'marks');
     const order: ManifestEntry[] = [];
     await runGit(['fast-import', '--quiet', '--done', '--date-format=raw', `--export-marks=${marks}`], {
       gitDir,
-      input: blobCommands(wanted, source, order, withLineEnds),
+      input: blobCommands(wanted, source, order, seen),
       timeoutMs: GIT_PACK_TIMEOUT_MS,
       maxOutputBytes: GIT_SMALL_OUTPUT_BYTES,
     });
-    return { blobs: readMarks(await readFile(marks, 'latin1'), order), withLineEnds };
+    return { blobs: readMarks(await readFile(marks, 'latin1'), order), ...seen };
   } finally {
     await rm(folder, { recursive: true, force: true });
     await removeCrashReports(gitDir);

@@ -299,14 +299,41 @@ describe('the form a content has in a commit', () => {
     expect(show(repository.dir, done.commit, 'b.raw')).toBe('x');
     expect(git(repository.dir, ['cat-file', '-s', `${done.commit}:b.raw`])).toBe('3');
     expect(git(repository.dir, ['cat-file', '-s', `${done.commit}:new.u16`])).toBe('3');
-    expect(done.filtered.map((path) => [text(path.path), path.filter])).toEqual([['l.bin', 'lfs']]);
+    expect(done.unfiltered.map((path) => [text(path.path), path.filter])).toEqual([['l.bin', 'lfs']]);
+  });
+
+  it('is named where the attributes of the base send it through a filter, unless it is a pointer already or the filter has no name', async () => {
+    const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${'a'.repeat(64)}\nsize 12345\n`;
+    const rules = '*.bin filter=lfs\n*.c filter=indent\n*.plain -filter\n*.odd filter\n';
+    const { done } = await importOver(
+      { '.gitattributes': rules, 'old.bin': pointer },
+      [
+        ['.gitattributes', rules],
+        ['old.bin', pointer],
+      ],
+      [
+        ['.gitattributes', '*.txt filter=of-the-agent\n'],
+        ['old.bin', pointer.replace('12345', '12346')],
+        ['new.bin', 'WHOLE'],
+        ['long.bin', pointer.padEnd(1024, ' ')],
+        ['a.c', 'int a;\n'],
+        ['a.plain', 'x'],
+        ['a.odd', 'x'],
+        ['a.txt', 'x'],
+      ],
+    );
+    expect(done.unfiltered.map((path) => [text(path.path), path.filter]).sort()).toEqual([
+      ['a.c', 'indent'],
+      ['long.bin', 'lfs'],
+      ['new.bin', 'lfs'],
+    ]);
   });
 
   it('keeps a pointer when only the execute bit of its file changed', async () => {
     const after = before.map((entry): FakeEntry => (entry[0] === 'l.bin' ? ['l.bin', 'WHOLE', 'executable'] : entry));
     const { repository, done } = await importOver(files, before, after);
     expect(show(repository.dir, done.commit, 'l.bin')).toBe('pointer');
-    expect(done.filtered).toEqual([]);
+    expect(done.unfiltered).toEqual([]);
   });
 
   it('follows the line-ending setting of the checkout when there is one', async () => {
