@@ -28,7 +28,7 @@ import {
   waitReplySchema,
 } from '../src/index.ts';
 
-/** What each wire says in this generation. A frozen file is never edited: a change of meaning is a new generation with a file of its own. */
+/** What each wire says in this generation. A frozen file gains optional fields alone: a change of meaning is a new generation with a file of its own. */
 const WIRES = {
   'guest-link': {
     hostRequestSchema,
