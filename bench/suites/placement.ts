@@ -12,7 +12,7 @@ function makeNode(index: number): NodeRecord {
     draining: index % 97 === 0,
     connected: index % 89 !== 0,
     drivers: index % 3 === 0 ? ['process', 'firecracker'] : ['process'],
-    images: index % 2 === 0 ? ['codex'] : [],
+    images: index % 2 === 0 ? { firecracker: ['codex'] } : {},
     health: {
       atMs: NOW_MS - (index % 20_000),
       memoryTotalMib: 65_536 + (index % 7) * 8192,

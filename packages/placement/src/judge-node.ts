@@ -113,15 +113,22 @@ function weigh(
   };
 }
 
-/** The strongest driver of the node that is allowed and asked for. */
+/** The strongest driver of the node that is allowed, asked for and has every image; where none has, the strongest without. */
 function driverOf(node: NodeRecord, need: PlacementNeed): Driver | undefined {
   const allowed = DRIVERS.filter((driver) => meetsFloor(driver, need.driverFloor) && (need.driver === undefined || need.driver === driver));
-  return allowed.findLast((driver) => node.drivers.includes(driver));
+  const offered = allowed.filter((driver) => node.drivers.includes(driver));
+  return offered.findLast((driver) => missingImages(node, need, driver).length === 0) ?? offered.at(-1);
+}
+
+function missingImages(node: NodeRecord, need: PlacementNeed, driver: Driver): string[] {
+  const held = node.images[driver] ?? [];
+  return need.backends.filter((backend) => !held.includes(backend));
 }
 
 function missingOf(node: NodeRecord, need: PlacementNeed): string | undefined {
-  if (driverOf(node, need) === undefined) return `no driver ${need.driver ?? `${need.driverFloor} or stronger`}`;
-  const images = need.backends.filter((backend) => !node.images.includes(backend));
+  const driver = driverOf(node, need);
+  if (driver === undefined) return `no driver ${need.driver ?? `${need.driverFloor} or stronger`}`;
+  const images = missingImages(node, need, driver);
   return images.length === 0 ? undefined : `no image for ${images.join(', ')}`;
 }
 

@@ -44,8 +44,8 @@ export interface NodeRecord {
   readonly connected: boolean;
   /** From the node's last complete capability report; empty where it never reported. */
   readonly drivers: readonly Driver[];
-  /** Backend keys whose image the node holds; empty where it never reported. */
-  readonly images: readonly string[];
+  /** Backend keys that the node can boot, by driver; empty where it never reported. */
+  readonly images: Readonly<Partial<Record<Driver, readonly string[]>>>;
   readonly health?: HealthReading;
   readonly metrics?: MetricsReading;
   readonly live: LiveVms;

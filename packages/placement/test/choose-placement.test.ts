@@ -47,7 +47,7 @@ describe('the choice of a node', () => {
 
 describe('the answer without a node', () => {
   it('is permanent without a capable node, and says what one node must have', () => {
-    const nodes = [node({ images: ['a'] }), node({ id: 'b', images: ['b'] })];
+    const nodes = [node({ images: { firecracker: ['a'] } }), node({ id: 'b', images: { firecracker: ['b'] } })];
     const answer = choosePlacement(request(nodes, { backends: ['a', 'b'] }));
     expect(answer).toMatchObject({
       verdict: 'no_capable_node',
@@ -62,7 +62,7 @@ describe('the answer without a node', () => {
     ['draining', { draining: true }, 'fleet_at_capacity'],
     ['offline', { connected: false }, 'fleet_unreadable'],
   ])('is transient when the only capable nodes are %s', (_, over, verdict) => {
-    const nodes = [node({ images: ['a'], ...over }), node({ id: 'b' })];
+    const nodes = [node({ images: { firecracker: ['a'] }, ...over }), node({ id: 'b' })];
     expect(choosePlacement(request(nodes, { backends: ['a'] }))).toMatchObject({ verdict, transient: true });
   });
 

@@ -12,7 +12,7 @@ export function node(over: Partial<Omit<NodeRecord, 'health'>> & { health?: Part
     draining: false,
     connected: true,
     drivers: ['firecracker'],
-    images: [],
+    images: {},
     live: { status: 'known', vms: [] },
     reserved: [],
     ...rest,

@@ -137,7 +137,7 @@ describe('reasons to leave a node out', () => {
   });
 
   it('one missing image of several is not capable, and is named', () => {
-    const verdict = judge(node({ images: ['claude'] }), { ...need, backends: ['claude', 'codex'] });
+    const verdict = judge(node({ images: { firecracker: ['claude'] } }), { ...need, backends: ['claude', 'codex'] });
     expect(verdict).toMatchObject({ reason: 'not_capable', detail: 'no image for codex' });
   });
 
@@ -153,5 +153,12 @@ describe('reasons to leave a node out', () => {
     expect(judge(record)).toMatchObject({ driver: 'firecracker' });
     expect(judge(record, { ...need, driver: 'qemu' })).toMatchObject({ driver: 'qemu' });
     expect(judge(record, { ...need, driver: 'process' })).toMatchObject({ reason: 'not_capable' });
+  });
+
+  it('a stronger driver that lacks the image is passed over for one that has it, unless it was asked for', () => {
+    const record = node({ drivers: ['qemu', 'firecracker'], images: { qemu: ['claude'] } });
+    const wanted = { ...need, backends: ['claude'] };
+    expect(judge(record, wanted)).toMatchObject({ fit: true, driver: 'qemu' });
+    expect(judge(record, { ...wanted, driver: 'firecracker' })).toMatchObject({ fit: false, detail: 'no image for claude' });
   });
 });

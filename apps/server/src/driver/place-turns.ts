@@ -9,7 +9,7 @@ import {
   type Survey,
   surveyNodes,
 } from '@firecrew/placement';
-import type { Isolation, MissionEventBody } from '@firecrew/protocol';
+import type { MissionEventBody } from '@firecrew/protocol';
 import { type Database, type Transaction, tables } from '@firecrew/store';
 import { asc, eq, sql } from 'drizzle-orm';
 import type { ServerContext } from '../context.ts';
@@ -60,7 +60,6 @@ export async function surveyFleet(context: ServerContext): Promise<{ survey: Sur
 export interface KnownNode {
   readonly row: typeof tables.nodes.$inferSelect;
   readonly record: NodeRecord;
-  readonly isolation: Isolation | null;
 }
 
 async function waitingTurns(tx: Transaction): Promise<WaitingTurn[]> {
@@ -100,7 +99,7 @@ async function nodeRecords(context: ServerContext, tx: Transaction | Database): 
       draining: row.draining,
       connected: link !== undefined,
       drivers: capabilities?.drivers.map((item) => item.driver) ?? [],
-      images: [...new Set(capabilities?.drivers.flatMap((item) => item.backends) ?? [])],
+      images: Object.fromEntries(capabilities?.drivers.map((item) => [item.driver, item.backends]) ?? []),
       live: { status: 'known', vms: [] },
       reserved: claims,
       ...(row.idleBaselineMib === null ? {} : { rememberedBaselineMib: row.idleBaselineMib }),
@@ -115,8 +114,7 @@ async function nodeRecords(context: ServerContext, tx: Transaction | Database): 
             },
           }),
     };
-    const isolation = capabilities?.drivers.find((item) => item.driver === 'process')?.isolation ?? null;
-    return { row, record, isolation };
+    return { row, record };
   });
 }
 
