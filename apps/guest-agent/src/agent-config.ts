@@ -5,17 +5,24 @@ import { CodedError, messageOf } from '@firecrew/base';
 /** Bytes of the configuration, at most. */
 export const MAX_CONFIG_BYTES = 1024 * 1024;
 
+/** Folders that a configuration may have made. */
+export const MAX_FOLDERS = 64;
+
 /** What the host tells the guest agent before it dials. */
 export interface AgentConfig {
   readonly generation: number;
   /** 32 bytes; never in an argument, an environment or a log. */
   readonly secret: Buffer;
   readonly socketPath: string;
+  /** The stream behind the socket outlives the processes at its ends: begin each dial with padding. */
+  readonly resync: boolean;
   /** Loopback ports; 0 lets the kernel choose. */
   readonly ports: { readonly proxy: number; readonly model: number };
   readonly modelRoute: boolean;
   /** Private folder for the output of execs. */
   readonly stateFolder: string;
+  /** Folders made before anything runs, where they are missing; at most `MAX_FOLDERS`. */
+  readonly folders: readonly string[];
   readonly attemptMarker: string;
   /** Variables of every exec, below the caller's and above them. */
   readonly environment: Readonly<Record<string, string>>;
@@ -94,9 +101,11 @@ export function parseConfig(text: string): AgentConfig {
     generation: take('generation', isPositive),
     secret: Buffer.from(take('secret', isSecret), 'hex'),
     socketPath: take('socketPath', isPath),
+    resync: take('resync', isBoolean),
     ports: { proxy, model },
     modelRoute: take('modelRoute', isBoolean),
     stateFolder: take('stateFolder', isPath),
+    folders: take('folders', isFolders),
     attemptMarker: take('attemptMarker', isText),
     environment: take('environment', isEnvironment),
     platform: take('platform', isEnvironment),
@@ -123,6 +132,8 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '' && !value.includes('\0');
 const isPath = (value: unknown): value is string => isText(value) && value.startsWith('/');
+const isFolders = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.length <= MAX_FOLDERS && value.every(isPath);
 const isSecret = (value: unknown): value is string => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
 const isBoolean = (value: unknown): value is boolean => typeof value === 'boolean';
 const isPositive = (value: unknown): value is number => typeof value === 'number' && Number.isInteger(value) && value > 0;

@@ -25,7 +25,7 @@ export class GuestAgent {
 
   /** Starts the listeners; the link is dialled by `run`. `note` gets lines for the console. */
   static async start(config: AgentConfig, note: (text: string) => void): Promise<GuestAgent> {
-    await mkdir(config.stateFolder, { recursive: true, mode: 0o700 });
+    for (const folder of [...config.folders, config.stateFolder]) await mkdir(folder, { recursive: true, mode: 0o700 });
     const session = (): LinkClient['session'] => client.session;
     // The listeners are there before the first exec, since a client whose first dial is refused does not try again.
     const proxy = await LoopbackPump.start(config.ports.proxy, { t: 'tunnel' }, session);

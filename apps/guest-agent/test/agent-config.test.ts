@@ -14,6 +14,8 @@ const config = {
   socketPath: '/run/s',
   ports: { proxy: 3128, model: 0 },
   modelRoute: false,
+  resync: true,
+  folders: ['/workspace'],
   stateFolder: '/state',
   attemptMarker: 'attempt',
   environment: { PATH: '/bin' },
@@ -41,6 +43,8 @@ describe('the configuration of the agent', () => {
     { what: 'a variable is no text', change: { environment: { A: 1 } } },
     { what: 'a variable holds a NUL', change: { platform: { A: 'a\0b' } } },
     { what: 'the generation is 0', change: { generation: 0 } },
+    { what: 'a folder is relative', change: { folders: ['workspace'] } },
+    { what: 'there are too many folders', change: { folders: Array.from({ length: 65 }, () => '/a') } },
   ])('is refused without its secret when $what', ({ change }) => {
     const run = (): unknown => parseConfig(JSON.stringify({ ...config, ...change }));
     expect(run).toThrow(expect.objectContaining({ code: 'bad_agent_config' }));

@@ -1,1 +1,2 @@
-export { ROOTFS_SECTOR_BYTES } from './sector.ts';
+export { type CpioEntry, writeCpio } from './initrd/write-cpio.ts';
+export { createScratch, SCRATCH_LABEL, type ScratchSpec } from './scratch/create-scratch.ts';

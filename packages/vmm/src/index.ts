@@ -45,6 +45,8 @@ export {
   MAX_KILL_PASSES,
   signalProcess,
 } from './processes/marked-processes.ts';
+export { QemuDriver, type QemuDriverOptions, VM_BOOT_TIMEOUT_MS } from './qemu-driver/qemu-driver.ts';
+export type { Accelerator, MachineModel, VmAssets } from './qemu-driver/vm-assets.ts';
 export { type IgnoreFile, ignoredFolders } from './tree-transfer/ignore-rules.ts';
 export { NO_EXCLUSION, treeSelectionOf, trimExclusion } from './tree-transfer/select-tree.ts';
 export { INCOMPLETE_REASONS, trailerOf } from './tree-transfer/trailer.ts';

@@ -62,8 +62,8 @@ export class LinkClient {
 
   async #dial(): Promise<LinkSession> {
     const socket = await connectTo(this.#config.socketPath);
-    const { secret, generation } = this.#config;
-    return dialLink(socket, { secret, generation, onStream: this.#onStream });
+    const { secret, generation, resync } = this.#config;
+    return dialLink(socket, { secret, generation, resync, onStream: this.#onStream });
   }
 
   async #pause(ms: number): Promise<void> {

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { CodedError, messageOf } from '@firecrew/base';
-import { ProcessDriver } from '@firecrew/vmm';
+import { type Driver, ProcessDriver } from '@firecrew/vmm';
 import { destination, pino } from 'pino';
+import { qemuDriverOf } from '../vm/qemu-settings.ts';
 import { type NodeConfig, readNodeConfig } from './config.ts';
 import { installPrograms } from './install-programs.ts';
 import { NodeAgent } from './node-agent.ts';
@@ -26,7 +27,7 @@ try {
   const config = await readNodeConfig(values.config);
   const log = pino({ level: config.logLevel, base: { role: 'node-agent', node: config.nodeId } }, destination({ dest: 2, sync: true }));
   const version = await installPrograms(join(config.home, 'versions'), sources());
-  const agent = new NodeAgent({ config, log, version, agentVersion: readVersion(), drivers: [driverOf(config)] });
+  const agent = new NodeAgent({ config, log, version, agentVersion: readVersion(), drivers: driversOf(config) });
   await agent.start();
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -47,8 +48,9 @@ try {
 }
 
 /** Probed as the first of the users that attempts run as: what root may do says nothing about them. */
-function driverOf({ bubblewrap, owners }: NodeConfig): ProcessDriver {
-  return new ProcessDriver({ bubblewrap, ...(owners === null ? {} : { owner: { uid: owners.firstUid, gid: owners.firstUid } }) });
+function driversOf({ bubblewrap, owners, qemu }: NodeConfig): Driver[] {
+  const owner = owners === null ? {} : { owner: { uid: owners.firstUid, gid: owners.firstUid } };
+  return [new ProcessDriver({ bubblewrap, ...owner }), ...(qemu === null ? [] : [qemuDriverOf(qemu, true)])];
 }
 
 /** The bundles of shim and guest agent: beside the bundle of this program, or as the build of a checkout leaves them; and the Node that runs now. */

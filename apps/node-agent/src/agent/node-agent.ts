@@ -226,6 +226,7 @@ export class NodeAgent {
       homes: [homedir()],
       caBundle: CA_BUNDLES.find((file) => isReadable(file)) ?? null,
       bubblewrap: config.bubblewrap,
+      qemu: config.qemu,
       owner,
       renewedAtUptimeMs,
       serverAddresses: [...serverAddresses],

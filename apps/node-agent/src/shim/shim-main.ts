@@ -4,8 +4,9 @@ import { uptime } from 'node:os';
 import { join } from 'node:path';
 import { CodedError, identifyProcess, messageOf } from '@firecrew/base';
 import { type ControlReply, type ControlRequest, GENERATION, type TurnSpec } from '@firecrew/protocol';
-import { callerPathBinds, ProcessDriver } from '@firecrew/vmm';
+import { callerPathBinds, type Driver, ProcessDriver } from '@firecrew/vmm';
 import { readSpec, type TurnPaths, turnPaths, writeWhole } from '../turn-folder/turn-folder.ts';
+import { qemuDriverOf } from '../vm/qemu-settings.ts';
 import type { AttemptContext } from './attempt-context.ts';
 import { serveControl } from './control-server.ts';
 import { EgressGate } from './egress-gate.ts';
@@ -63,7 +64,7 @@ async function makeContext(paths: TurnPaths, spec: TurnSpec, launch: ShimLaunch)
     lease,
     gate,
     clock,
-    driver: new ProcessDriver({ bubblewrap: launch.bubblewrap, ...(launch.owner === null ? {} : { owner: launch.owner }) }),
+    driver: driverOf(spec, launch),
     guestAgent: launch.guestAgent,
     caller: await callerPathBinds(launch.callerPath, launch.homes),
     caBundle: launch.caBundle,
@@ -84,6 +85,18 @@ async function makeContext(paths: TurnPaths, spec: TurnSpec, launch: ShimLaunch)
       rounds: [],
     },
   };
+}
+
+/** The driver that the turn was placed with; the node agent probed it, so a shim of it only boots. */
+function driverOf(spec: TurnSpec, launch: ShimLaunch): Driver {
+  if (spec.driver === 'process') {
+    return new ProcessDriver({ bubblewrap: launch.bubblewrap, ...(launch.owner === null ? {} : { owner: launch.owner }) });
+  }
+  if (spec.driver === 'qemu' && launch.qemu !== null) return qemuDriverOf(launch.qemu, false);
+  throw new CodedError('driver_missing', `turn ${spec.turnId} wants the driver ${spec.driver}, which this node does not have`, {
+    id: spec.turnId,
+    action: 'Build what VMs are made of with `firecrew image`, or run it with another driver.',
+  });
 }
 
 /** Lease first of all: after a thaw it is the first thing that is looked at. */

@@ -26,7 +26,7 @@ export class GuestEndpoint {
   readonly #waiters = new Set<Waiter>();
   #gone: CodedError | undefined;
 
-  private constructor(spec: Pick<BootSpec, 'vmId' | 'onStream' | 'onRefused'>, socketPath: string) {
+  private constructor(spec: Pick<BootSpec, 'vmId' | 'onStream' | 'onRefused'>, socketPath: string, resync: boolean) {
     this.#vmId = spec.vmId;
     this.socketPath = socketPath;
     this.secret = randomBytes(SECRET_BYTES);
@@ -42,18 +42,22 @@ export class GuestEndpoint {
         return undefined;
       },
     });
-    this.#server = createServer((socket) => this.#listener.accept(socket));
+    this.#server = createServer((socket) => this.#listener.accept(socket, { resync }));
     this.#server.maxConnections = MAX_GUEST_CONNECTIONS;
   }
 
-  /** Listens in a folder that is fresh and private. Throws `socket_path_too_long`, `listen_failed`. */
+  /**
+   * Listens in a folder that is fresh and private. `resync` is for a dialler whose stream outlives the guest agent (a virtual
+   * serial port). Throws `socket_path_too_long`, `listen_failed`.
+   */
   static async open(
     spec: Pick<BootSpec, 'vmId' | 'onStream' | 'onRefused'>,
     socketPath: string,
     owner: GuestOwner | undefined,
+    resync = false,
   ): Promise<GuestEndpoint> {
     checkSocketPath(socketPath);
-    const endpoint = new GuestEndpoint(spec, socketPath);
+    const endpoint = new GuestEndpoint(spec, socketPath, resync);
     try {
       await endpoint.#listen();
       await chmod(socketPath, 0o600);

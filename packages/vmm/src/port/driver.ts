@@ -69,6 +69,8 @@ export interface GuestPaths {
 export interface VmExit {
   readonly code: number | null;
   readonly signal: string | null;
+  /** What is known of the reason, for a person; parts of it may be the guest's own words. */
+  readonly detail?: string;
 }
 
 /** What `destroy` could and could not do; `left` names each process and path that is still there. */

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { open } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { Writable } from 'node:stream';
-import { GENERATION, MODEL_PORT, PROXY_PORT } from '@firecrew/protocol';
+import { MODEL_PORT, PROXY_PORT } from '@firecrew/protocol';
+import { type GuestPlace, guestConfig, searchPath } from '../guest-config/guest-config.ts';
 import type { BootSpec, GuestPaths, VmExit } from '../port/driver.ts';
 import { ATTEMPT_VARIABLE } from '../processes/marked-processes.ts';
 import { bubblewrapOptions, PAYLOAD } from './bubblewrap-options.ts';
@@ -35,8 +35,8 @@ export async function startGuest(
   bubblewrap: Extract<BubblewrapProbe, { usable: true }> | undefined,
 ): Promise<GuestProcess> {
   const isolated = bubblewrap !== undefined;
-  const paths = guestPaths(isolated ? '/' : places.root);
-  const config = guestConfig(spec, { paths, secret, isolated, socketPath: isolated ? PAYLOAD.socketPath : places.socketPath });
+  const place = placeOf(spec, isolated, places);
+  const { paths } = place;
   const agent = isolated
     ? [PAYLOAD.node, ...AGENT_OPTIONS, PAYLOAD.bundle]
     : [spec.guestAgent.node, ...AGENT_OPTIONS, spec.guestAgent.bundle];
@@ -48,7 +48,7 @@ export async function startGuest(
     const [program = '', ...rest] = argv;
     const child = spawn(program, rest, {
       cwd: isolated ? '/' : places.root,
-      env: agentEnvironment(spec, isolated, paths),
+      env: agentEnvironment(spec, isolated, place),
       stdio: ['ignore', log.fd, log.fd, 'pipe', isolated ? 'pipe' : 'ignore'],
       detached: true,
       ...spec.owner,
@@ -56,7 +56,7 @@ export async function startGuest(
     const exited = exitOf(child);
     await spawned(child);
     const lifeline = writableOf(child, CONFIG_FD);
-    lifeline.write(`${JSON.stringify(config)}\n`);
+    lifeline.write(`${JSON.stringify(guestConfig(spec, place, secret))}\n`);
     if (isolated) writableOf(child, OPTIONS_FD).end(Buffer.from(options.map((option) => `${option}\0`).join('')));
     return { pid: child.pid ?? 0, exited, paths, lifeline };
   } finally {
@@ -91,47 +91,24 @@ async function readTail(path: string): Promise<string> {
   }
 }
 
-function guestConfig(
-  spec: BootSpec,
-  guest: { paths: GuestPaths & { state: string }; secret: Uint8Array; isolated: boolean; socketPath: string },
-): Readonly<Record<string, unknown>> {
-  const { paths, secret, isolated, socketPath } = guest;
-  const caBundle = isolated ? PAYLOAD.caBundle : spec.caBundle;
+function placeOf(spec: BootSpec, isolated: boolean, places: GuestFolder): GuestPlace {
+  const paths = guestPaths(isolated ? '/' : places.root);
   return {
-    generation: GENERATION,
-    secret: Buffer.from(secret).toString('hex'),
-    socketPath,
+    paths,
+    socketPath: isolated ? PAYLOAD.socketPath : places.socketPath,
     ports: isolated ? { proxy: PROXY_PORT, model: MODEL_PORT } : { proxy: 0, model: 0 },
-    modelRoute: spec.modelRoute ?? false,
-    stateFolder: paths.state,
-    attemptMarker: spec.attemptMarker,
+    caBundle: isolated && spec.caBundle !== null ? PAYLOAD.caBundle : spec.caBundle,
     lifeline: true,
-    environment: {
-      PATH: searchPath(spec, isolated),
-      HOME: paths.home,
-      TMPDIR: paths.tmp,
-      USER: 'agent',
-      LOGNAME: 'agent',
-      SHELL: '/bin/sh',
-      LANG: 'C.UTF-8',
-      TERM: 'dumb',
-      PYTHONUNBUFFERED: '1',
-      ...(spec.caBundle === null || caBundle === null ? {} : { NODE_EXTRA_CA_CERTS: caBundle }),
-      ...spec.environment,
-    },
-    platform: { FIRECREW_AGENT_DIR: paths.agentDir },
+    resync: false,
+    folders: [],
+    searchPath: searchPath(spec.path, isolated ? PAYLOAD.node : spec.guestAgent.node),
   };
 }
 
 /** The environment of the guest agent itself; no variable of the host's comes in. */
-function agentEnvironment(spec: BootSpec, isolated: boolean, paths: GuestPaths): Record<string, string> {
-  const own = isolated ? {} : { HOME: paths.home, TMPDIR: paths.tmp };
-  return { ...own, PATH: searchPath(spec, isolated), [ATTEMPT_VARIABLE]: spec.attemptMarker };
-}
-
-function searchPath(spec: BootSpec, isolated: boolean): string {
-  const pinned = dirname(isolated ? PAYLOAD.node : spec.guestAgent.node);
-  return [...spec.path.split(':').filter((part) => part.startsWith('/')), pinned].join(':');
+function agentEnvironment(spec: BootSpec, isolated: boolean, place: GuestPlace): Record<string, string> {
+  const own = isolated ? {} : { HOME: place.paths.home, TMPDIR: place.paths.tmp };
+  return { ...own, PATH: place.searchPath, [ATTEMPT_VARIABLE]: spec.attemptMarker };
 }
 
 function exitOf(child: ChildProcess): Promise<VmExit> {

@@ -1,0 +1,26 @@
+import type { VmExit } from '../port/driver.ts';
+import type { QmpEvent } from './qmp-client.ts';
+
+/**
+ * Why a VM is gone.
+ * - `stopped`: we ended it.
+ * - `guest_panic`, `guest_poweroff`, `guest_reset`: the guest ended itself; guest-init's way out is the reset.
+ * - `vmm_failed`: QEMU gave up by itself; `vmm_killed`: a signal ended it.
+ */
+export type VmEndCause = 'stopped' | 'guest_panic' | 'guest_poweroff' | 'guest_reset' | 'vmm_killed' | 'vmm_failed';
+
+const SHUTDOWN_CAUSES: ReadonlyMap<string, VmEndCause> = new Map([
+  ['guest-panic', 'guest_panic'],
+  ['guest-shutdown', 'guest_poweroff'],
+  ['guest-reset', 'guest_reset'],
+  ['host-qmp-quit', 'stopped'],
+]);
+
+/** Tells the ends apart: the exit status of QEMU is 0 for nearly all of them, so the events decide. */
+export function describeEnd(events: readonly QmpEvent[], exit: Pick<VmExit, 'code' | 'signal'>): VmEndCause {
+  if (events.some((event) => event.name === 'GUEST_PANICKED')) return 'guest_panic';
+  const shutdown = events.find((event) => event.name === 'SHUTDOWN');
+  const cause = SHUTDOWN_CAUSES.get(shutdown?.reason ?? '');
+  if (cause !== undefined) return cause;
+  return exit.signal === null ? 'vmm_failed' : 'vmm_killed';
+}

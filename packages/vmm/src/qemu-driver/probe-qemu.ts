@@ -1,0 +1,66 @@
+import { execFile } from 'node:child_process';
+import { access, constants } from 'node:fs/promises';
+import { messageOf } from '@firecrew/base';
+import type { DriverProbe } from '../port/driver.ts';
+import type { Accelerator, VmAssets } from './vm-assets.ts';
+
+/** Time for `--version`, in `ms`. */
+const VERSION_TIMEOUT_MS = 10_000;
+/** Time a machine without disks has to reach guest-init and to reset, in `ms`. Emulated it takes 2 to 4 s on an idle host. */
+export const PROBE_BOOT_TIMEOUT_MS = 60_000;
+const PROBE_MEMORY = '256M';
+
+/** What the probe boot's console must hold: the first word of every line of guest-init. */
+const INIT_MARK = 'firecrew-init';
+
+/**
+ * Whether this host can run VMs: the emulator answers, every file of the assets can be read, and a machine with the real kernel
+ * comes as far as guest-init within its time. An accelerator whose device opens and then hangs is found here, not in a mission.
+ */
+export async function probeQemu(program: string, accelerator: Accelerator, assets: VmAssets, boots: boolean): Promise<DriverProbe> {
+  const no = (detail: string): DriverProbe => ({ available: false, isolation: 'vm', detail });
+  const version = await run(program, ['--version'], VERSION_TIMEOUT_MS);
+  if (!version.ended) return no(`${program} does not run: ${version.text}`);
+  for (const file of [assets.kernel, assets.initrd, assets.base, assets.payload]) {
+    try {
+      await access(file, constants.R_OK);
+    } catch (error) {
+      return no(`${file} cannot be read: ${messageOf(error)}`);
+    }
+  }
+  const name = /version ([0-9.]+)/.exec(version.text)?.[1] ?? 'of unknown version';
+  const kind = accelerator === 'tcg' ? 'emulated processor, slow' : `hardware virtualisation by ${accelerator}`;
+  const yes = (more: string): DriverProbe => ({
+    available: true,
+    isolation: 'vm',
+    detail: `QEMU ${name}, ${kind}${more}; own kernel, no network card`,
+  });
+  if (!boots) return yes('');
+  const from = performance.now();
+  const boot = await run(program, probeArguments(accelerator, assets), PROBE_BOOT_TIMEOUT_MS);
+  if (!boot.text.includes(INIT_MARK)) return no(`QEMU ${name} does not boot with ${accelerator}: ${boot.text.slice(-300)}`);
+  const seconds = ((performance.now() - from) / 1000).toFixed(1);
+  return yes(`, probe boot ${seconds} s`);
+}
+
+/** No disks: guest-init says that it misses them and resets. */
+function probeArguments(accelerator: Accelerator, assets: VmAssets): string[] {
+  return [
+    ...['-nodefaults', '-no-user-config', '-display', 'none', '-nic', 'none', '-no-reboot'],
+    ...['-machine', `q35,accel=${accelerator}`, '-m', PROBE_MEMORY, '-kernel', assets.kernel, '-initrd', assets.initrd],
+    ...['-append', 'console=ttyS0 quiet panic=-1 reboot=k,force', '-chardev', 'stdio,id=console,signal=off', '-serial', 'chardev:console'],
+  ];
+}
+
+function run(program: string, args: readonly string[], timeoutMs: number): Promise<{ ended: boolean; text: string }> {
+  return new Promise((resolve) => {
+    const options = { timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: 1_048_576, env: {} } as const;
+    const child = execFile(program, args, options, (error, stdout, stderr) => {
+      if (error === null) return resolve({ ended: true, text: stdout });
+      const why = error.killed === true ? `no end within ${timeoutMs} ms` : messageOf(error).split('\n')[0];
+      resolve({ ended: false, text: `${stdout}${stderr.trim()} (${why})` });
+    });
+    child.stdin?.on('error', () => undefined);
+    child.stdin?.end();
+  });
+}

@@ -1,0 +1,71 @@
+import { type Accelerator, DISK_SERIAL, LINK_PORT_NAME, type MachineModel } from './vm-assets.ts';
+
+/** Everything that the command line of one QEMU depends on. */
+export interface QemuMachine {
+  readonly accelerator: Accelerator;
+  readonly machine: MachineModel;
+  readonly memoryMib: number;
+  readonly cpus: number;
+  /** Paths as QEMU opens them. */
+  readonly kernel: string;
+  readonly initrd: string;
+  readonly base: string;
+  readonly payload: string;
+  /** The VM's own disk; a rescue reads that of a dead VM. */
+  readonly scratch: { readonly path: string; readonly readOnly: boolean };
+  /** Sockets that the host listens on; QEMU dials both, so neither can be stale. */
+  readonly linkSocket: string;
+  readonly qmpSocket: string;
+}
+
+/** Trimmed as measured: what a headless VM never uses costs boot time and attack surface. */
+const Q35 = 'q35,smm=off,hpet=off,usb=off,vmport=off,sata=off,smbus=off,graphics=off';
+const MICROVM = 'microvm,pcie=on';
+const CPU = { kvm: 'host', hvf: 'host', tcg: 'max' } as const;
+/** No calls that QEMU needs only for features that are off: no new programs, no other user, no other priorities. */
+const SECCOMP = 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny';
+
+/** The command line, without the program. No network card, no display, no default device. */
+export function qemuArguments(vm: QemuMachine): string[] {
+  const model = vm.machine === 'q35' ? Q35 : MICROVM;
+  return [
+    ...['-nodefaults', '-no-user-config', '-display', 'none', '-nic', 'none'],
+    ...['-machine', `${model},accel=${vm.accelerator}`, '-cpu', CPU[vm.accelerator]],
+    ...['-m', `${vm.memoryMib}M`, '-smp', String(vm.cpus)],
+    // A guest that resets, powers off or panics ends its QEMU; the event on the monitor says which.
+    ...['-no-reboot', '-action', 'panic=exit-failure'],
+    ...['-sandbox', SECCOMP],
+    ...['-kernel', vm.kernel, '-initrd', vm.initrd, '-append', kernelCommandLine(vm)],
+    ...disk('base', vm.base, true),
+    ...disk('payload', vm.payload, true),
+    ...disk('scratch', vm.scratch.path, vm.scratch.readOnly),
+    ...['-object', 'rng-random,id=entropy,filename=/dev/urandom', '-device', 'virtio-rng-pci,rng=entropy'],
+    ...['-device', 'pvpanic-pci'],
+    ...['-chardev', `socket,id=link,path=${quoted(vm.linkSocket)}`, '-device', 'virtio-serial-pci,max_ports=2'],
+    ...['-device', `virtserialport,chardev=link,name=${LINK_PORT_NAME}`],
+    ...['-chardev', `socket,id=monitor,path=${quoted(vm.qmpSocket)}`, '-mon', 'chardev=monitor,mode=control'],
+    ...['-chardev', 'stdio,id=console,signal=off', '-serial', 'chardev:console'],
+  ];
+}
+
+/** What the kernel and guest-init are told; every process of the guest can read it, so it holds no secret. */
+export function kernelCommandLine(vm: Pick<QemuMachine, 'scratch'>): string {
+  return [
+    'console=ttyS0 quiet loglevel=3 panic=-1 reboot=k,force random.trust_cpu=on',
+    `firecrew.link=virtio:${LINK_PORT_NAME}`,
+    `firecrew.base=serial:${DISK_SERIAL.base}`,
+    `firecrew.scratch=serial:${DISK_SERIAL.scratch}`,
+    `firecrew.payload=serial:${DISK_SERIAL.payload}`,
+    ...(vm.scratch.readOnly ? ['firecrew.rescue=1'] : []),
+  ].join(' ');
+}
+
+function disk(name: keyof typeof DISK_SERIAL, path: string, readOnly: boolean): string[] {
+  const backing = `driver=raw,node-name=${name},read-only=${readOnly ? 'on' : 'off'},file.driver=file,file.filename=${quoted(path)}`;
+  return ['-blockdev', backing, '-device', `virtio-blk-pci,drive=${name},serial=${DISK_SERIAL[name]}`];
+}
+
+/** A comma ends a value in QEMU's option lists unless it is doubled. */
+function quoted(path: string): string {
+  return path.replaceAll(',', ',,');
+}

@@ -1,0 +1,156 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { type FileHandle, open, stat } from 'node:fs/promises';
+import { createServer, type Server, type Socket } from 'node:net';
+import { CodedError, messageOf } from '@firecrew/base';
+import { checkSocketPath } from '@firecrew/link';
+import type { GuestOwner, VmExit } from '../port/driver.ts';
+import { ATTEMPT_VARIABLE } from '../processes/marked-processes.ts';
+import { ConsoleTail } from './console-tail.ts';
+import { describeEnd, type VmEndCause } from './describe-end.ts';
+import { type QemuMachine, qemuArguments } from './qemu-arguments.ts';
+import { QmpClient } from './qmp-client.ts';
+import { giveTo } from './vm-folder.ts';
+
+/** Time from the start of QEMU until it has dialled its monitor, in `ms`. */
+export const QEMU_START_TIMEOUT_MS = 15_000;
+/** Bytes of QEMU's own messages that are kept. */
+const MESSAGE_BYTES = 4096;
+
+/** What one QEMU is started with; the files of the assets are paths of the host. */
+export interface QemuLaunch {
+  readonly program: string;
+  readonly machine: QemuMachine;
+  readonly owner: GuestOwner | undefined;
+  readonly attemptMarker: string;
+}
+
+/** A QEMU that runs and answers on its monitor. */
+export interface QemuProcess {
+  readonly pid: number;
+  readonly qmp: QmpClient;
+  readonly console: ConsoleTail;
+  /** Settles with how it ended; never rejects. */
+  readonly exited: Promise<VmExit & { readonly cause: VmEndCause }>;
+}
+
+/** Starts QEMU as the VM's user and waits for its monitor. Rejects with `qemu_failed`; nothing is then left running. */
+export async function startQemu(launch: QemuLaunch): Promise<QemuProcess> {
+  const { machine } = launch;
+  checkSocketPath(machine.qmpSocket);
+  const files = await openAssets(machine);
+  const monitor = await listenOnce(machine.qmpSocket, launch.owner);
+  try {
+    const child = spawn(launch.program, qemuArguments(files.machine), {
+      cwd: '/',
+      env: { [ATTEMPT_VARIABLE]: launch.attemptMarker },
+      stdio: ['ignore', 'pipe', 'pipe', ...files.handles.map((handle) => handle.fd)],
+      detached: true,
+      ...(await userOf(launch)),
+    });
+    return await whenUp(child, monitor);
+  } finally {
+    monitor.server.close();
+    for (const handle of files.handles) await handle.close();
+  }
+}
+
+async function whenUp(child: ChildProcess, monitor: { readonly connected: Promise<Socket> }): Promise<QemuProcess> {
+  const tail = new ConsoleTail();
+  child.stdout?.on('data', (part: Buffer) => tail.add(part));
+  let messages = '';
+  child.stderr?.on('data', (part: Buffer) => {
+    messages = (messages + part.toString('latin1')).slice(-MESSAGE_BYTES);
+  });
+  let qmp: QmpClient | undefined;
+  const ended = new Promise<VmExit>((resolve) => {
+    // After `close` all that it said on console and monitor is read.
+    child.once('close', (code, signal) => resolve({ code, signal }));
+    child.once('error', (error) => {
+      messages = messageOf(error);
+      resolve({ code: null, signal: null });
+    });
+  });
+  const exited = ended.then((exit) => {
+    const cause = describeEnd(qmp?.events ?? [], exit);
+    return { ...exit, cause, detail: `${cause}${describeMessages(messages)}${describeConsole(tail)}` };
+  });
+  const early = exited.then((exit) => {
+    throw failed(`it ended (${exit.signal ?? `exit ${exit.code ?? 'unknown'}`}): ${messages.trim() || 'it said nothing'}`);
+  });
+  early.catch(() => undefined);
+  try {
+    const socket = await Promise.race([monitor.connected, early, late()]);
+    qmp = new QmpClient(socket);
+    await qmp.start();
+    return { pid: child.pid ?? 0, qmp, console: tail, exited };
+  } catch (error) {
+    child.kill('SIGKILL');
+    await ended;
+    throw error;
+  }
+}
+
+function describeMessages(messages: string): string {
+  const text = messages.replace(/[^\x20-\x7e]+/g, ' ').trim();
+  return text === '' ? '' : `; QEMU said: ${text.slice(-400)}`;
+}
+
+function describeConsole(tail: ConsoleTail): string {
+  const lines = tail.lines(6);
+  return lines.length === 0 ? '' : `; the console ends with: ${lines.join(' | ')}`;
+}
+
+function late(): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    setTimeout(() => reject(failed(`it did not open its monitor within ${QEMU_START_TIMEOUT_MS} ms`)), QEMU_START_TIMEOUT_MS).unref();
+  });
+}
+
+/** Read-only files travel as descriptors: the VM's user needs no way to their folders. */
+async function openAssets(machine: QemuMachine): Promise<{ handles: FileHandle[]; machine: QemuMachine }> {
+  const handles: FileHandle[] = [];
+  const paths: Record<string, string> = {};
+  try {
+    for (const name of ['kernel', 'base', 'payload'] as const) {
+      const handle = await open(machine[name], 'r').catch((cause: unknown) => {
+        throw new CodedError('vm_file_missing', `The ${name} ${machine[name]} cannot be read: ${messageOf(cause)}`, {
+          id: machine[name],
+          action: 'Build it again with `firecrew image`; `firecrew image list` says what is there.',
+          cause,
+        });
+      });
+      paths[name] = `/proc/self/fd/${handles.length + 3}`;
+      handles.push(handle);
+    }
+  } catch (error) {
+    for (const handle of handles) await handle.close();
+    throw error;
+  }
+  return { handles, machine: { ...machine, ...paths } };
+}
+
+/** Under KVM the VM's user needs the group of the device, and nothing else. */
+async function userOf({ owner, machine }: QemuLaunch): Promise<Partial<GuestOwner>> {
+  if (owner === undefined) return {};
+  if (machine.accelerator !== 'kvm') return owner;
+  return { uid: owner.uid, gid: (await stat('/dev/kvm')).gid };
+}
+
+async function listenOnce(path: string, owner: GuestOwner | undefined): Promise<{ server: Server; connected: Promise<Socket> }> {
+  const server = createServer();
+  server.maxConnections = 1;
+  const connected = new Promise<Socket>((resolve) => {
+    server.once('connection', resolve);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(path, resolve);
+  });
+  await giveTo(owner, path, 0o600);
+  return { server, connected };
+}
+
+function failed(why: string): CodedError {
+  return new CodedError('qemu_failed', `QEMU did not start: ${why}.`, {
+    action: 'Run `firecrew doctor`: it boots one and says what is missing.',
+  });
+}

@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import { CONSOLE_TAIL_BYTES, ConsoleTail } from '../../src/qemu-driver/console-tail.ts';
+import { describeEnd } from '../../src/qemu-driver/describe-end.ts';
+import { kernelCommandLine, type QemuMachine, qemuArguments } from '../../src/qemu-driver/qemu-arguments.ts';
+
+const machine: QemuMachine = {
+  accelerator: 'tcg',
+  machine: 'q35',
+  memoryMib: 512,
+  cpus: 1,
+  kernel: '/k',
+  initrd: '/i',
+  base: '/b',
+  payload: '/p',
+  scratch: { path: '/s', readOnly: false },
+  linkSocket: '/l/s',
+  qmpSocket: '/l/q',
+};
+
+/** Each option with the value behind it. */
+function options(args: readonly string[]): [string, string][] {
+  return args.flatMap((arg, index): [string, string][] => (arg.startsWith('-') ? [[arg, args[index + 1] ?? '']] : []));
+}
+
+describe('the command line of QEMU', () => {
+  it('gives the guest no network, no display and no default device', () => {
+    const args = qemuArguments(machine);
+    expect(args).toEqual(expect.arrayContaining(['-nodefaults', '-no-user-config']));
+    expect(options(args)).toEqual(
+      expect.arrayContaining([
+        ['-nic', 'none'],
+        ['-display', 'none'],
+      ]),
+    );
+    expect(args.join(' ')).not.toMatch(/netdev|virtio-net|usb-|vnc|spice/);
+  });
+
+  it('names one accelerator and no second to fall back on', () => {
+    for (const accelerator of ['kvm', 'hvf', 'tcg'] as const) {
+      const args = qemuArguments({ ...machine, accelerator });
+      const machines = options(args).filter(([option]) => option === '-machine');
+      expect(machines).toHaveLength(1);
+      expect(machines[0]?.[1]).toMatch(new RegExp(`,accel=${accelerator}$`));
+      expect(args).not.toContain('-accel');
+    }
+  });
+
+  it('denies QEMU what it needs only for features that are off', () => {
+    expect(options(qemuArguments(machine))).toContainEqual([
+      '-sandbox',
+      'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny',
+    ]);
+  });
+
+  it('opens base and payload read-only, and the scratch disk too when it rescues', () => {
+    const disks = (args: readonly string[]): string[] =>
+      options(args).flatMap(([option, value]) => (option === '-blockdev' ? [value] : []));
+    const readOnly = (args: readonly string[]): unknown[] =>
+      disks(args).map((value) => [/node-name=(\w+)/.exec(value)?.[1], /read-only=(\w+)/.exec(value)?.[1]]);
+    expect(readOnly(qemuArguments(machine))).toEqual([
+      ['base', 'on'],
+      ['payload', 'on'],
+      ['scratch', 'off'],
+    ]);
+    const rescue = { ...machine, scratch: { path: '/s', readOnly: true } };
+    expect(readOnly(qemuArguments(rescue))).toContainEqual(['scratch', 'on']);
+    expect(kernelCommandLine(rescue)).toContain('firecrew.rescue=1');
+    expect(kernelCommandLine(machine)).not.toContain('rescue');
+  });
+
+  it('lets no path begin another option of a list', () => {
+    const args = qemuArguments({ ...machine, base: '/x,read-only=off', linkSocket: '/l,server=on' }).join('\n');
+    expect(args).toContain('file.filename=/x,,read-only=off');
+    expect(args).toContain('path=/l,,server=on');
+  });
+
+  it('tells the kernel at most 2,048 bytes', () => {
+    expect(kernelCommandLine(machine).length).toBeLessThan(2048);
+  });
+});
+
+describe('the end of a VM', () => {
+  const SHUTDOWN = (reason: string) => ({ name: 'SHUTDOWN', reason });
+  it.each([
+    ['guest_panic', [{ name: 'GUEST_PANICKED', reason: undefined }, SHUTDOWN('guest-panic')], { code: 1, signal: null }],
+    ['guest_panic', [SHUTDOWN('guest-panic')], { code: 0, signal: null }],
+    ['guest_poweroff', [SHUTDOWN('guest-shutdown')], { code: 0, signal: null }],
+    ['guest_reset', [SHUTDOWN('guest-reset')], { code: 0, signal: null }],
+    ['stopped', [SHUTDOWN('host-qmp-quit')], { code: 0, signal: null }],
+    ['vmm_killed', [], { code: null, signal: 'SIGKILL' }],
+    ['vmm_failed', [], { code: 1, signal: null }],
+    ['vmm_failed', [SHUTDOWN('constructor')], { code: 0, signal: null }],
+    ['vmm_failed', [{ name: 'RESET', reason: undefined }], { code: 0, signal: null }],
+  ] as const)('is %s', (cause, events, exit) => {
+    expect(describeEnd(events, exit)).toBe(cause);
+  });
+});
+
+describe('the tail of a console', () => {
+  it('keeps the end of any amount, in any pieces', () => {
+    const tail = new ConsoleTail();
+    for (let line = 0; line < 100_000; line += 1) tail.add(Buffer.from(`line ${line}\n`));
+    expect(tail.lines(2)).toEqual(['line 99998', 'line 99999']);
+    tail.add(Buffer.alloc(10 * CONSOLE_TAIL_BYTES, 'x'));
+    expect(tail.lines(9)).toEqual(['x'.repeat(200)]);
+  });
+
+  it('holds nothing that a terminal acts on', () => {
+    const tail = new ConsoleTail();
+    tail.add(Buffer.from('\u001b]0;title\u0007\u001b[31mred\u009b2J\r\n\0plain\n'));
+    expect(tail.lines(5).join('')).toMatch(/^[\x20-\x7e]*$/);
+  });
+});
