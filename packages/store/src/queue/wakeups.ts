@@ -1,6 +1,7 @@
 import { CodedError, type MissionId, messageOf, parseId } from '@firecrew/base';
 import { sql } from 'drizzle-orm';
-import { type DrizzleTransactionLike, fromDrizzle, type Job, PgBoss } from 'pg-boss';
+import { type Clock, type DrizzleTransactionLike, fromDrizzle, type Job, PgBoss, systemClock } from 'pg-boss';
+import { setBackTimes } from './set-back-times.ts';
 
 /** Name of the queue; a job's key is the mission's id. */
 export const WAKEUP_QUEUE = 'mission-wakeup';
@@ -20,6 +21,9 @@ const RETRY_DELAY_MAX_S = 30;
 const RETRY_LIMIT = 1_000_000;
 /** Connections of the queue beside the one that listens. */
 const QUEUE_CONNECTIONS = 4;
+
+/** Time of the queue in this process: its waits would last as much longer as the clock of the machine is set back meanwhile. */
+const STEADY_CLOCK: Clock = { ...systemClock, now: () => performance.timeOrigin + performance.now() };
 
 /** How to reach the queue's database: fields of the `pg` driver, or one URL. */
 export type WakeupConnection =
@@ -68,6 +72,7 @@ export async function startWakeups(options: WakeupOptions): Promise<Wakeups> {
     max: QUEUE_CONNECTIONS,
     useListenNotify: true,
     schedule: false,
+    clock: STEADY_CLOCK,
     superviseIntervalSeconds: SUPERVISE_S,
     monitorIntervalSeconds: SUPERVISE_S,
   });
@@ -76,6 +81,7 @@ export async function startWakeups(options: WakeupOptions): Promise<Wakeups> {
     await boss.start();
     await prepareQueue(boss);
     await consume(boss, options, onError);
+    await setBackTimes(boss.getDb(), QUEUE_SCHEMA, WAKEUP_QUEUE);
   } catch (cause) {
     await boss.stop({ graceful: false }).catch(() => {});
     throw new CodedError('wakeups_unavailable', `the queue of wake-ups could not be started: ${messageOf(cause)}`, {
@@ -83,9 +89,15 @@ export async function startWakeups(options: WakeupOptions): Promise<Wakeups> {
       cause,
     });
   }
+  const mending = setInterval(() => {
+    setBackTimes(boss.getDb(), QUEUE_SCHEMA, WAKEUP_QUEUE).catch((error: unknown) => onError(error, undefined));
+  }, SUPERVISE_S * 1_000);
   return {
     wake: (mission, wake) => wakeMission(boss, mission, wake?.tx),
-    stop: (timeoutMs = STOP_TIMEOUT_MS) => boss.stop({ graceful: true, timeout: timeoutMs, close: true }),
+    stop: async (timeoutMs = STOP_TIMEOUT_MS) => {
+      clearInterval(mending);
+      await boss.stop({ graceful: true, timeout: timeoutMs, close: true });
+    },
   };
 }
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { type MissionId, newId } from '@firecrew/base';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { type ConnectedDatabase, connectDatabase } from '../../src/migrate/connect-database.ts';
 import { waitUntil } from '../../src/postgres/wait-until.ts';
 import { startWakeups, type WakeupOptions, type Wakeups } from '../../src/queue/wakeups.ts';
@@ -59,6 +59,14 @@ async function jobs(where: string): Promise<number> {
     `select count(*)::int as n from firecrew_queue.job where name = 'mission-wakeup' and ${where}`,
   );
   return found.rows[0]?.n ?? -1;
+}
+
+/** Sets the clock that the queue reads in the database back by this many minutes. */
+async function setBack(minutes: number): Promise<void> {
+  await connected.pool.query(
+    `create or replace function firecrew_queue.job_now() returns timestamp with time zone
+     as $$ select pg_catalog.now() - interval '${minutes} minutes' $$ language sql stable`,
+  );
 }
 
 it('wakes the mission it was asked to', async () => {
@@ -228,6 +236,59 @@ it('repeats the wake-up of a server that was killed', async () => {
   await eventually(() => seen.length === 1, 50_000);
   expect(seen).toEqual([mission]);
 }, 60_000);
+
+it('repeats the wake-up of a server that was killed, though the clock of the database was set back since', async () => {
+  const script = fileURLToPath(new URL('./hold-wakeup.ts', import.meta.url));
+  const mission = newId('mission');
+  const holder = spawn(process.execPath, [script, database.url, mission], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(holder.stdout, 'data');
+  const looked = 'select 1 from firecrew_queue.queue where monitor_claim_on is not null';
+  await eventually(async () => (await connected.pool.query(looked)).rowCount === 1);
+  holder.kill('SIGKILL');
+  await setBack(60);
+  const { seen, release, onWakeup } = gate();
+  release();
+  await start(onWakeup);
+  await eventually(() => seen.length === 1, 50_000);
+  expect(seen).toEqual([mission]);
+}, 90_000);
+
+it('leaves a wake-up to the server that is at it, though the clock of the database was set back', async () => {
+  const { seen, release, onWakeup } = gate();
+  const queue = await start(onWakeup);
+  const mission = newId('mission');
+  await queue.wake(mission);
+  await eventually(() => seen.length === 1);
+  await setBack(60);
+  await start(onWakeup);
+  await queue.wake(mission);
+  const beat = async (): Promise<number> => {
+    const age = `select extract(epoch from heartbeat_on - firecrew_queue.job_now())::float8 as ahead from firecrew_queue.job where state = 'active'`;
+    return (await connected.pool.query<{ ahead: number }>(age)).rows[0]?.ahead ?? Number.NaN;
+  };
+  // Set back, grown old, and renewed by its worker.
+  await eventually(async () => (await beat()) < -2);
+  await eventually(async () => (await beat()) > -1);
+  expect(seen).toEqual([mission]);
+  release();
+  await eventually(() => seen.length === 2);
+}, 60_000);
+
+it('goes on when the clock of the server is set back while it waits', async () => {
+  let wall = Date.now();
+  vi.spyOn(Date, 'now').mockImplementation(() => (wall -= 60_000));
+  try {
+    let runs = 0;
+    const queue = await start(async () => {
+      runs += 1;
+      if (runs === 1) throw new Error('not now');
+    });
+    await queue.wake(newId('mission'));
+    await eventually(() => runs === 2);
+  } finally {
+    vi.restoreAllMocks();
+  }
+});
 
 it('goes on after the database ended all its connections', async () => {
   const { seen, release, onWakeup } = gate();
