@@ -18,6 +18,9 @@ export interface QemuMachine {
   readonly qmpSocket: string;
 }
 
+/** Time after which QEMU dials the link socket again when the host has ended a session, in seconds; it counts in whole ones. */
+export const LINK_RECONNECT_S = 1;
+
 /** Trimmed as measured: what a headless VM never uses costs boot time and attack surface. */
 const Q35 = 'q35,smm=off,hpet=off,usb=off,vmport=off,sata=off,smbus=off,graphics=off';
 const MICROVM = 'microvm,pcie=on';
@@ -41,7 +44,12 @@ export function qemuArguments(vm: QemuMachine): string[] {
     ...disk('scratch', vm.scratch.path, vm.scratch.readOnly),
     ...['-object', 'rng-random,id=entropy,filename=/dev/urandom', '-device', 'virtio-rng-pci,rng=entropy'],
     ...['-device', 'pvpanic-pci'],
-    ...['-chardev', `socket,id=link,path=${quoted(vm.linkSocket)}`, '-device', 'virtio-serial-pci,max_ports=2'],
+    ...[
+      '-chardev',
+      `socket,id=link,path=${quoted(vm.linkSocket)},reconnect=${LINK_RECONNECT_S}`,
+      '-device',
+      'virtio-serial-pci,max_ports=2',
+    ],
     ...['-device', `virtserialport,chardev=link,name=${LINK_PORT_NAME}`],
     ...['-chardev', `socket,id=monitor,path=${quoted(vm.qmpSocket)}`, '-mon', 'chardev=monitor,mode=control'],
     ...['-chardev', 'stdio,id=console,signal=off', '-serial', 'chardev:console'],

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LinkRefusal, LinkStream } from '@firecrew/link';
@@ -13,6 +12,8 @@ export interface DriverRig {
   readonly driver: Driver;
   /** A spec for a new VM in a fresh folder; the cases set the handlers. */
   readonly newSpec: () => Promise<BootSpec>;
+  /** A driver and a spec whose guest agent cannot come up. */
+  readonly broken: () => Promise<{ readonly driver: Driver; readonly spec: BootSpec }>;
 }
 
 /** One promise of the port; `run` rejects when the driver breaks it. */
@@ -72,12 +73,12 @@ export function echo(stream: LinkStream): void {
 export async function shell(
   vm: Vm,
   command: string,
-  options: { timeoutMs?: number; outputLimitBytes?: number; env?: Record<string, string> } = {},
+  options: { timeoutMs?: number; outputLimitBytes?: number; env?: Record<string, string>; cwd?: string } = {},
 ): Promise<ExecEnd & { output: string }> {
   const session = await vm.session();
   const id = randomUUID();
   const timeoutMs = options.timeoutMs ?? EXEC_MS;
-  await startExec(session, { ...options, id, argv: ['/bin/sh', '-c', command], cwd: vm.guestPaths.workspace, timeoutMs });
+  await startExec(session, { cwd: vm.guestPaths.workspace, ...options, id, argv: ['/bin/sh', '-c', command], timeoutMs });
   const end = await waitExec(session, id, timeoutMs);
   return { ...end, output: await text(await followExec(session, id, 0)) };
 }
@@ -91,16 +92,8 @@ export async function until(what: string, holds: () => boolean | Promise<boolean
   }
 }
 
-/** True while one of the VM's processes has a command line that begins like this, as the host sees it. */
+/** True while a process has a command line that begins like this, as the guest sees it: a host does not see into every guest. */
 export async function runs(vm: Vm, commandText: string): Promise<boolean> {
-  return (await vm.pids()).some((pid) => commandLine(pid).startsWith(commandText));
-}
-
-/** The command line of a process, empty when it is gone. */
-export function commandLine(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-  } catch {
-    return '';
-  }
+  const { output } = await shell(vm, `for f in /proc/[0-9]*/cmdline; do tr '\\0' ' ' < $f; echo; done 2>/dev/null`, { cwd: '/' });
+  return output.split('\n').some((line) => line.startsWith(commandText));
 }

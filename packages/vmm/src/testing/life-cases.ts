@@ -5,8 +5,19 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { followAcrossSessions, runExec } from '../guest-client/across-sessions.ts';
 import { followExec, startExec, waitExec } from '../guest-client/execs.ts';
+import type { Vm } from '../port/driver.ts';
 import { killMarked } from '../processes/marked-processes.ts';
-import { commandLine, type DriverCase, type DriverRig, runs, shell, until, withVm } from './driver-rig.ts';
+import { type DriverCase, type DriverRig, runs, shell, until, withVm } from './driver-rig.ts';
+
+/** Whether the guest has started an exec; asked over sessions that are being cut. */
+async function isKnown(vm: Vm, id: string): Promise<boolean> {
+  try {
+    (await followExec(await vm.session(), id, 0)).destroy();
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 function lifeCase(name: string, run: (rig: DriverRig) => Promise<void>): DriverCase {
   return { name, needsIsolation: false, run };
@@ -42,7 +53,7 @@ export const lifeCases: readonly DriverCase[] = [
         for (; !isOver; await delay(150)) await (await vm.session()).close();
       })();
       try {
-        await until('it was started', async () => (await vm.pids()).some((pid) => commandLine(pid).includes('line $i')));
+        await until('it was started', () => isKnown(vm, exec.id));
         const parts: Buffer[] = [];
         for await (const part of followAcrossSessions(vm, exec.id)) parts.push(part);
         assert.equal(Buffer.concat(parts).toString(), Array.from({ length: 60 }, (_, at) => `line ${at}\n`).join(''));
@@ -80,7 +91,7 @@ export const lifeCases: readonly DriverCase[] = [
       await startExec(await vm.session(), { id: 'marked', argv, cwd: '/', timeoutMs: 60_000 });
       await until('it runs', () => runs(vm, 'sleep 4719'));
       const report = await killMarked(spec.attemptMarker);
-      assert.ok(report.killed.length >= 3, String(report.killed.length));
+      assert.ok(report.killed.length >= 1, String(report.killed.length));
       assert.deepEqual([report.left, await vm.pids()], [[], []]);
       await vm.exited;
     }),
@@ -91,9 +102,8 @@ export const lifeCases: readonly DriverCase[] = [
     }),
   ),
   lifeCase('a guest that cannot come up fails the boot with what it said, and leaves nothing', async (rig) => {
-    const spec = await rig.newSpec();
-    const broken = { ...spec, guestAgent: { ...spec.guestAgent, bundle: spec.guestAgent.node } };
-    await assert.rejects(rig.driver.boot(broken), { code: 'boot_failed' });
+    const { driver, spec } = await rig.broken();
+    await assert.rejects(driver.boot(spec), { code: 'boot_failed' });
     assert.equal(existsSync(spec.folder), false);
     const tooLong = { ...spec, folder: `${spec.folder}/${'x'.repeat(100)}` };
     await assert.rejects(rig.driver.boot(tooLong), { code: 'socket_path_too_long' });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BootSpec, GuestOwner } from '../../src/index.ts';
 import { ProcessDriver, probeBubblewrap } from '../../src/index.ts';
-import { type DriverRig, driverCases } from '../../src/testing/index.ts';
+import { type DriverRig, driverCases, shell, withVm } from '../../src/testing/index.ts';
 import { buildGuestPayload, type GuestPayload } from '../guest-payload.ts';
 
 const OTHER_USER: GuestOwner = { uid: 65_532, gid: 65_532 };
@@ -53,6 +53,11 @@ describe.each(modes)('the process driver $mode', ({ use, owner, without, isolati
   const rig: DriverRig = {
     driver: new ProcessDriver({ bubblewrap: use, ...(owner === undefined ? {} : { owner }) }),
     newSpec: () => newSpec(owner),
+    broken: async () => {
+      const spec = await newSpec(owner);
+      const { node } = spec.guestAgent;
+      return { driver: rig.driver, spec: { ...spec, guestAgent: { node, bundle: node } } };
+    },
   };
   const cases = driverCases.filter((one) => !one.needsIsolation || isolation !== 'none');
   if (without !== undefined) {
@@ -63,4 +68,14 @@ describe.each(modes)('the process driver $mode', ({ use, owner, without, isolati
     expect(await rig.driver.probe()).toMatchObject({ available: true, isolation });
   });
   it.each(cases)('$name', ({ run }) => run(rig));
+
+  it.skipIf(isolation === 'none')('what the guest is given of the host is read-only', () =>
+    withVm(rig, async ({ vm }) => {
+      const { output } = await shell(
+        vm,
+        'for f in /usr/x /opt/firecrew/x /opt/firecrew/guest-agent.mjs /etc/passwd; do (echo x >> $f) 2>/dev/null && echo "$f"; done; true',
+      );
+      expect(output).toBe('/opt/firecrew/x\n');
+    }),
+  );
 });
