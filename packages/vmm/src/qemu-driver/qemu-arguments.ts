@@ -11,8 +11,10 @@ export interface QemuMachine {
   readonly initrd: string;
   readonly base: string;
   readonly payload: string;
-  /** The VM's own disk; a rescue reads that of a dead VM. */
-  readonly scratch: { readonly path: string; readonly readOnly: boolean };
+  /** The VM's own disk. Writable in a rescue too: what a killed VM left in its journal has to be replayed first. */
+  readonly scratch: string;
+  /** Only read what the scratch disk of a dead VM holds; nothing of it or of the image is executed. */
+  readonly rescue: boolean;
   /** Sockets that the host listens on; QEMU dials both, so neither can be stale. */
   readonly linkSocket: string;
   readonly qmpSocket: string;
@@ -41,7 +43,7 @@ export function qemuArguments(vm: QemuMachine): string[] {
     ...['-kernel', vm.kernel, '-initrd', vm.initrd, '-append', kernelCommandLine(vm)],
     ...disk('base', vm.base, true),
     ...disk('payload', vm.payload, true),
-    ...disk('scratch', vm.scratch.path, vm.scratch.readOnly),
+    ...disk('scratch', vm.scratch, false),
     ...['-object', 'rng-random,id=entropy,filename=/dev/urandom', '-device', 'virtio-rng-pci,rng=entropy'],
     ...['-device', 'pvpanic-pci'],
     ...[
@@ -57,14 +59,14 @@ export function qemuArguments(vm: QemuMachine): string[] {
 }
 
 /** What the kernel and guest-init are told; every process of the guest can read it, so it holds no secret. */
-export function kernelCommandLine(vm: Pick<QemuMachine, 'scratch'>): string {
+export function kernelCommandLine(vm: Pick<QemuMachine, 'rescue'>): string {
   return [
     'console=ttyS0 quiet loglevel=3 panic=-1 reboot=k,force random.trust_cpu=on',
     `firecrew.link=virtio:${LINK_PORT_NAME}`,
     `firecrew.base=serial:${DISK_SERIAL.base}`,
     `firecrew.scratch=serial:${DISK_SERIAL.scratch}`,
     `firecrew.payload=serial:${DISK_SERIAL.payload}`,
-    ...(vm.scratch.readOnly ? ['firecrew.rescue=1'] : []),
+    ...(vm.rescue ? ['firecrew.rescue=1'] : []),
   ].join(' ');
 }
 

@@ -12,7 +12,8 @@ const machine: QemuMachine = {
   initrd: '/i',
   base: '/b',
   payload: '/p',
-  scratch: { path: '/s', readOnly: false },
+  scratch: '/s',
+  rescue: false,
   linkSocket: '/l/s',
   qmpSocket: '/l/q',
 };
@@ -52,7 +53,7 @@ describe('the command line of QEMU', () => {
     ]);
   });
 
-  it('opens base and payload read-only, and the scratch disk too when it rescues', () => {
+  it('opens base and payload read-only, and tells the guest when it is there to rescue', () => {
     const disks = (args: readonly string[]): string[] =>
       options(args).flatMap(([option, value]) => (option === '-blockdev' ? [value] : []));
     const readOnly = (args: readonly string[]): unknown[] =>
@@ -62,9 +63,7 @@ describe('the command line of QEMU', () => {
       ['payload', 'on'],
       ['scratch', 'off'],
     ]);
-    const rescue = { ...machine, scratch: { path: '/s', readOnly: true } };
-    expect(readOnly(qemuArguments(rescue))).toContainEqual(['scratch', 'on']);
-    expect(kernelCommandLine(rescue)).toContain('firecrew.rescue=1');
+    expect(kernelCommandLine({ ...machine, rescue: true })).toContain('firecrew.rescue=1');
     expect(kernelCommandLine(machine)).not.toContain('rescue');
   });
 
