@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { GENERATION, serverFileSchema } from '@firecrew/protocol';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startTestServer, type TestServer } from './support/running-server.ts';
 
 let server: TestServer;
@@ -184,6 +184,24 @@ describe('nodes', () => {
     expect(replies.map((reply) => reply.status).sort()).toEqual([201, 403, 403]);
     const used = await join('four');
     expect([used.status, errorCode(used.body)]).toEqual([403, 'join_token_invalid']);
+  });
+
+  it.each([-2, 2])('join within the hour of their token, with a server whose clock is %d h off, and not after it', async (hours) => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + hours * 3_600_000 });
+    try {
+      const make = async () => (await server.call('POST', '/v1/join-tokens')).body as { token: string; expiresAt: string };
+      const join = (name: string, token: string) => server.call('POST', '/v1/node/join', { token: null, json: { token, name, publicKey } });
+      const [good, late] = [await make(), await make()];
+      const [left] = (await server.query(`select extract(epoch from '${good.expiresAt}'::timestamptz - now())::float8 as seconds`)) as {
+        seconds: number;
+      }[];
+      expect(left?.seconds).toSatisfy((seconds: number) => seconds > 3_500 && seconds <= 3_600);
+      await server.query(`update join_tokens set expires_at = now() - interval '1 second' where expires_at = '${late.expiresAt}'`);
+      expect((await join(`late${hours}`, late.token)).status).toBe(403);
+      expect((await join(`good${hours}`, good.token)).status).toBe(201);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('keep their token when their name is taken', async () => {

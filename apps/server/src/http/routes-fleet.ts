@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto';
 import { CodedError, newId } from '@firecrew/base';
 import { fleetViewSchema, joinReplySchema, joinRequestSchema, joinTokenReplySchema } from '@firecrew/protocol';
 import { tables } from '@firecrew/store';
-import { and, eq, gt, isNull } from 'drizzle-orm';
+import { and, eq, gt, isNull, sql } from 'drizzle-orm';
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
@@ -46,8 +46,13 @@ export function fleetRoutes(root: FastifyInstance, context: ServerContext): void
     const caller = await findCaller(context.db, request);
     if (caller.role !== 'operator') throw new CodedError('forbidden', 'only an operator may let a node join');
     const token = newToken();
-    const expiresAt = new Date(Date.now() + JOIN_TOKEN_TTL_MS);
-    await context.db.insert(tables.joinTokens).values({ id: newId('token'), hash: hashToken(token), expiresAt });
+    // The database's clock, here and where a node joins: servers whose clocks differ would disagree about the end.
+    const [made] = await context.db
+      .insert(tables.joinTokens)
+      .values({ id: newId('token'), hash: hashToken(token), expiresAt: sql`now() + ${JOIN_TOKEN_TTL_MS} * interval '1 millisecond'` })
+      .returning({ expiresAt: tables.joinTokens.expiresAt });
+    if (made === undefined) throw new CodedError('internal', 'the join token was not stored');
+    const { expiresAt } = made;
     return await reply.code(201).send({ token, expiresAt: expiresAt.toISOString() });
   });
 
@@ -59,9 +64,9 @@ export function fleetRoutes(root: FastifyInstance, context: ServerContext): void
       // The claim and the node are one transaction: a token joins one node, whoever is first.
       const claimed = await tx
         .update(tables.joinTokens)
-        .set({ usedAt: new Date(), usedBy: nodeId })
+        .set({ usedAt: sql`now()`, usedBy: nodeId })
         .where(
-          and(eq(tables.joinTokens.hash, hashToken(token)), isNull(tables.joinTokens.usedAt), gt(tables.joinTokens.expiresAt, new Date())),
+          and(eq(tables.joinTokens.hash, hashToken(token)), isNull(tables.joinTokens.usedAt), gt(tables.joinTokens.expiresAt, sql`now()`)),
         )
         .returning({ id: tables.joinTokens.id });
       if (claimed.length === 0)

@@ -115,6 +115,7 @@ class NodeConnection {
       capabilities: row.capabilities,
       health: row.health,
       healthAtMs: null,
+      lastEnd: null,
       told: new Set(),
       send: (reply) => this.#send(reply),
       close: (code) => this.#ws.close(4000, code),

@@ -1,4 +1,3 @@
-import { BASELINE_SETTLE_MS, MAX_HEALTH_AGE_MS, rememberBaseline } from '@firecrew/placement';
 import type { AttemptResult, NodeMessage } from '@firecrew/protocol';
 import { type AttemptKey, tables } from '@firecrew/store';
 import { and, eq, sql } from 'drizzle-orm';
@@ -7,6 +6,7 @@ import { driveMission } from '../driver/drive-mission.ts';
 import { workspaceIdOf } from '../driver/mission-facts.ts';
 import { recordAttemptEnd } from '../driver/record-attempt-end.ts';
 import type { ConnectedNode } from './node-registry.ts';
+import { rememberIdle } from './remember-idle.ts';
 
 type Hello = Extract<NodeMessage, { t: 'hello' }>;
 
@@ -80,34 +80,6 @@ async function onHealth(
     .where(eq(tables.nodes.id, node.id));
   await rememberIdle(context, node);
   if (first) await wakeWaiting(context);
-}
-
-/** Remembers what the host uses while it has no attempt: the floor of what it is charged later. */
-async function rememberIdle(context: ServerContext, node: ConnectedNode): Promise<void> {
-  const { nodes, attempts } = tables;
-  const [row] = await context.db.select({ known: nodes.idleBaselineMib }).from(nodes).where(eq(nodes.id, node.id));
-  const [last] = await context.db
-    .select({
-      open: sql<number>`count(*) filter (where ${attempts.state} <> 'ended')::int`,
-      endedMsAgo: sql<number | null>`(extract(epoch from now() - max(${attempts.endedAt})) * 1000)::float8`,
-    })
-    .from(attempts)
-    .where(eq(attempts.nodeId, node.id));
-  if (row === undefined || last === undefined || last.open > 0 || node.health === null || node.healthAtMs === null) return;
-  const nowMs = context.clock();
-  const idle = rememberBaseline({
-    node: {
-      health: { atMs: node.healthAtMs, memoryTotalMib: node.health.memoryTotalMib, memoryUsedMib: node.health.memoryUsedMib },
-      live: { status: 'known', vms: [] },
-      reserved: [],
-      ...(row.known === null ? {} : { rememberedBaselineMib: row.known }),
-    },
-    nowMs,
-    maxAgeMs: MAX_HEALTH_AGE_MS,
-    settleMs: BASELINE_SETTLE_MS,
-    ...(last.endedMsAgo === null ? {} : { lastVmEndedAtMs: nowMs - last.endedMsAgo }),
-  });
-  if (idle !== undefined) await context.db.update(nodes).set({ idleBaselineMib: idle }).where(eq(nodes.id, node.id));
 }
 
 async function onRenew(context: ServerContext, node: ConnectedNode, message: Extract<NodeMessage, { t: 'lease.renew' }>): Promise<void> {

@@ -11,6 +11,8 @@ export interface ConnectedNode {
   health: NodeHealth | null;
   /** Receiver's monotonic time of the newest health report, in `ms`. */
   healthAtMs: number | null;
+  /** How many attempts of the node have ended, and when that number was first seen, in `ms` of the same clock; null where none has. */
+  lastEnd: { readonly count: number; readonly atMs: number } | null;
   /** Attempts that this connection was told to start, as `turnId.attempt`. */
   readonly told: Set<string>;
 }

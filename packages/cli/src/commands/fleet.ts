@@ -47,7 +47,9 @@ export async function nodeTokenCommand(context: CommandContext, json: boolean): 
     if (json) context.out.line(JSON.stringify(reply));
     else {
       context.out.line(reply.token);
-      context.out.note(`one host can join with it until ${reply.expiresAt}: firecrew node join URL --token TOKEN --name ${hostname()}`);
+      context.out.note(
+        `one host can join with it until ${reply.expiresAt} by the server's clock: firecrew node join URL --token TOKEN --name ${hostname()}`,
+      );
     }
     return 0;
   });

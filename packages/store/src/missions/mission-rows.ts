@@ -1,5 +1,5 @@
 import type { Attempt, MissionAggregate, Phase, Run, Turn } from '@firecrew/mission';
-import { asc, eq, inArray } from 'drizzle-orm';
+import { asc, eq, inArray, sql } from 'drizzle-orm';
 import { attempts, missions, phases, runs, turns } from '../schema.ts';
 import type { Transaction } from './database.ts';
 
@@ -140,12 +140,14 @@ async function writeAttempts(tx: Transaction, turn: Turn, old: Turn | undefined)
       detail: item.detail,
       tree: item.tree,
       verified: item.verified,
-      endedAt: item.state === 'ended' ? new Date() : null,
     };
+    // The database's clock, which the start was read from too; never before that, also where it was set back since.
+    const isEnded = item.state === 'ended';
+    const endedAt = isEnded ? sql`greatest(now(), ${attempts.startedAt})` : null;
     const fixed = { turnId: turn.id, attempt: item.attempt, epoch: item.epoch, nodeId: item.nodeId };
     await tx
       .insert(attempts)
-      .values({ ...fixed, ...columns })
-      .onConflictDoUpdate({ target: [attempts.turnId, attempts.attempt], set: columns });
+      .values({ ...fixed, ...columns, endedAt: isEnded ? sql`now()` : null })
+      .onConflictDoUpdate({ target: [attempts.turnId, attempts.attempt], set: { ...columns, endedAt } });
   }
 }

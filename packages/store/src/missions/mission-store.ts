@@ -95,7 +95,11 @@ export class PostgresMissionStore implements MissionStore {
       .set({
         state: step.mission.state,
         cancelRequested: step.mission.cancelRequested,
-        ...(ended ? { endedAt: new Date() } : step.mission.state === 'running' ? { endedAt: null, end: null } : {}),
+        ...(ended
+          ? { endedAt: sql`greatest(now(), ${missions.createdAt})` }
+          : step.mission.state === 'running'
+            ? { endedAt: null, end: null }
+            : {}),
       })
       .where(eq(missions.id, missionId));
     await also?.(tx, step.mission);

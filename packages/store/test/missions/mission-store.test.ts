@@ -4,9 +4,10 @@ import type { MissionAggregate, RunPlanner } from '@firecrew/mission';
 import { missionStoreCases } from '@firecrew/mission/testing';
 import type { CreateMission, TurnEvent } from '@firecrew/protocol';
 import { createMissionSchema } from '@firecrew/protocol';
-import { asc, eq } from 'drizzle-orm';
+import { asc, eq, sql } from 'drizzle-orm';
+import type { PgColumn } from 'drizzle-orm/pg-core';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type ConnectedDatabase, connectDatabase, type Database, migrateDatabase, PostgresMissionStore, tables } from '../../src/index.ts';
 import { startTestDatabase, type TestDatabase, type TestDatabaseServer } from '../../src/testing/index.ts';
 
@@ -105,6 +106,40 @@ describe('the store in PostgreSQL', () => {
     await expect(failing).rejects.toThrow('the disk is gone');
     expect((await store.load(missionId))?.cancelRequested).toBe(false);
     expect(await eventKinds()).toEqual(['mission.created', 'mission.started', 'phase.started']);
+  });
+
+  it.each([-1, 1])('takes the end of an attempt from the clock of the database, with a server whose own is %d h off', async (hours) => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + hours * 3_600_000 });
+    try {
+      const key = await startAttempt();
+      await store.apply(missionId, { type: 'cancel' });
+      await store.apply(missionId, {
+        type: 'attempt_ended',
+        ...key,
+        outcome: { kind: 'cancelled' },
+        detail: '',
+        tree: null,
+        verified: false,
+      });
+    } finally {
+      vi.useRealTimers();
+    }
+    const age = (at: PgColumn) => sql<number>`extract(epoch from now() - ${at})::float8`;
+    const [attempt] = await db.select({ age: age(tables.attempts.endedAt) }).from(tables.attempts);
+    const [mission] = await db.select({ age: age(tables.missions.endedAt) }).from(tables.missions);
+    for (const found of [attempt, mission]) expect(found?.age).toSatisfy((seconds: number) => seconds >= -1 && seconds < 60);
+  });
+
+  it('never ends an attempt before its start, also where the clock of the database was set back meanwhile', async () => {
+    const key = await startAttempt();
+    await db.update(tables.attempts).set({ startedAt: sql`now() + interval '1 hour'` });
+    await db.update(tables.missions).set({ createdAt: sql`now() + interval '1 hour'` });
+    await store.apply(missionId, { type: 'cancel' });
+    const outcome = { kind: 'cancelled' } as const;
+    await store.apply(missionId, { type: 'attempt_ended', ...key, outcome, detail: '', tree: null, verified: false });
+    const [attempt] = await db.select().from(tables.attempts);
+    const [mission] = await db.select().from(tables.missions);
+    expect([attempt?.endedAt, mission?.endedAt]).toEqual([attempt?.startedAt, mission?.createdAt]);
   });
 
   it('ends a mission with one closing event and its time', async () => {
