@@ -1,2 +1,40 @@
+export { type BuildImageOptions, buildImage, IMAGE_BLOCK_BYTES, IMAGE_ZSTD_LEVEL, ROOT_FILE } from './image/build-image.ts';
+export { FIXED_TIME_SECONDS, type ImageSource } from './image/lay-out-source.ts';
+export type { NpmPackage } from './image/npm-packages.ts';
 export { type CpioEntry, writeCpio } from './initrd/write-cpio.ts';
+export {
+  DEFAULT_IMAGE_LIMITS,
+  type ImageLimits,
+  MAX_COMPONENT_BYTES,
+  MAX_DOCUMENT_BYTES,
+  MAX_IMAGE_BYTES,
+  MAX_IMAGE_ENTRIES,
+  MAX_IMAGE_LAYERS,
+  MAX_LINK_HOPS,
+  MAX_META_BYTES,
+  MAX_PATH_BYTES,
+  MAX_PATH_DEPTH,
+  MAX_RESOLVE_STEPS,
+} from './limits.ts';
+export type { Architecture } from './oci/choose-image.ts';
+export type { OnProgress, Progress } from './progress.ts';
 export { createScratch, SCRATCH_LABEL, type ScratchSpec } from './scratch/create-scratch.ts';
+export type {
+  ArtifactDigest,
+  ArtifactFacts,
+  ArtifactFile,
+  ArtifactKind,
+  ArtifactManifest,
+  ImageManifest,
+  KernelManifest,
+  ManifestSource,
+  PayloadManifest,
+} from './store/artifact-manifest.ts';
+export {
+  type DamagedArtifact,
+  ImageStore,
+  type OpenArtifact,
+  type StagingFolders,
+  type StoredArtifact,
+  type VerifiedFile,
+} from './store/image-store.ts';
