@@ -10,6 +10,8 @@ export type {
 export { type FileBlobStore, INCOMING_GRACE_MS, openFileBlobStore, type SweepResult } from './blobs/file-blob-store.ts';
 export { initialiseBlobStore } from './blobs/store-marker.ts';
 export { type ConnectedDatabase, type ConnectOptions, connectDatabase } from './migrate/connect-database.ts';
+export { type DatabasePlace, pinDatabaseUrl, readDatabasePlace } from './migrate/database-place.ts';
+export { type DatabaseContents, inspectDatabase } from './migrate/inspect-database.ts';
 export { type MigrateOptions, type MigrateResult, migrateDatabase } from './migrate/migrate-database.ts';
 export type { MigrationRefusal } from './migrate/plan-migrations.ts';
 export {

@@ -19,6 +19,8 @@ export interface ConnectOptions<S extends Record<string, unknown>> {
   /** The drizzle schema, for relational queries. */
   readonly schema?: S;
   readonly poolMax?: number;
+  /** Bounds connecting and each statement, at both ends, in ms; for a short look in place of the limits of a service. */
+  readonly timeoutMs?: number;
   /** Told of errors of idle connections, which are replaced by themselves. */
   readonly onError?: (error: Error) => void;
 }
@@ -41,8 +43,10 @@ export async function connectDatabase<S extends Record<string, unknown> = Record
   const pool = new pg.Pool({
     ...target(options),
     max: options.poolMax ?? POOL_MAX,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
+    connectionTimeoutMillis: options.timeoutMs ?? CONNECT_TIMEOUT_MS,
+    statement_timeout: options.timeoutMs ?? STATEMENT_TIMEOUT_MS,
+    // A server that fell silent ends no statement.
+    ...(options.timeoutMs === undefined ? {} : { query_timeout: options.timeoutMs }),
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
     idleTimeoutMillis: 30_000,
     keepAlive: true,
