@@ -16,6 +16,8 @@ export interface BuildContext {
   readonly limits: ImageLimits;
   readonly budget: ByteBudget;
   readonly say: OnProgress;
+  /** Archives that were opened; closed when the build has ended, however it did. */
+  readonly opened: FileSource[];
 }
 
 /** A layer and the archive its contents come from. */
@@ -26,17 +28,13 @@ export interface OpenLayer {
 
 /** Opens an archive and reads its entries; `taken` entries of the image were read before. */
 export async function openLayer(
-  { limits }: BuildContext,
+  { limits, opened }: BuildContext,
   file: string,
   { whiteouts, taken }: { readonly whiteouts: boolean; readonly taken: number },
 ): Promise<OpenLayer> {
   const archive = await openFileSource(file);
-  try {
-    return { archive, layer: { entries: await scanAll(archive, limits, taken), whiteouts } };
-  } catch (error) {
-    await archive.close();
-    throw error;
-  }
+  opened.push(archive);
+  return { archive, layer: { entries: await scanAll(archive, limits, taken), whiteouts } };
 }
 
 /** All entries of an archive, `taken` others of the image having been read. Throws `image_too_large` and what {@link scanTar} throws. */

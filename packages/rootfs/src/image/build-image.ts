@@ -8,6 +8,7 @@ import type { Architecture } from '../oci/choose-image.ts';
 import { ByteBudget } from '../oci/spool-archive.ts';
 import type { OnProgress } from '../progress.ts';
 import type { ArtifactFacts } from '../store/artifact-manifest.ts';
+import type { FileSource } from '../tar/byte-source.ts';
 import type { ByteSource } from '../tar/scan-tar.ts';
 import type { BuildContext } from './build-context.ts';
 import { FIXED_TIME_SECONDS, type ImageSource, layOutSource } from './lay-out-source.ts';
@@ -54,11 +55,12 @@ export async function buildImage(options: BuildImageOptions): Promise<ArtifactFa
   const limits = { ...DEFAULT_IMAGE_LIMITS, ...options.limits };
   const say: OnProgress = options.onProgress ?? (() => undefined);
   const { architecture, work, signal } = options;
-  const context: BuildContext = { architecture, work, signal, limits, budget: new ByteBudget(limits.maxBytes), say };
-  const base = await layOutSource(context, options.source);
-  const npm = await addPackages(context, options.npm ?? []);
-  const open = [...base.layers, ...npm.layers];
+  const opened: FileSource[] = [];
+  const context: BuildContext = { architecture, work, signal, limits, budget: new ByteBudget(limits.maxBytes), say, opened };
   try {
+    const base = await layOutSource(context, options.source);
+    const npm = await addPackages(context, options.npm ?? []);
+    const open = [...base.layers, ...npm.layers];
     const layers = [...open.map(({ layer }) => layer), linkLayer(options.links ?? {})];
     const entries = [...flattenTree(mergeLayers(layers, limits), base.times)];
     await pack(
@@ -80,7 +82,7 @@ export async function buildImage(options: BuildImageOptions): Promise<ArtifactFa
       times: base.times.kind === 'kept' ? { kind: 'kept' } : { kind: 'fixed', seconds: base.times.seconds },
     };
   } finally {
-    for (const { archive } of open) await archive.close();
+    for (const archive of opened) await archive.close();
   }
 }
 

@@ -31,7 +31,7 @@ export interface LaidOut {
   readonly times: ImageTimes;
 }
 
-/** Writes the archives of a source into the work folder and opens them; the caller closes them. Throws as `buildImage` says. */
+/** Writes the archives of a source into the work folder and opens them. Throws as `buildImage` says. */
 export async function layOutSource(context: BuildContext, source: ImageSource): Promise<LaidOut> {
   switch (source.kind) {
     case 'directory':
@@ -97,12 +97,8 @@ async function layOutImage(
   }
 }
 
-async function openArchive({ limits }: BuildContext, path: string): Promise<ImageFiles> {
+async function openArchive({ limits, opened }: BuildContext, path: string): Promise<ImageFiles> {
   const archive = await openFileSource(path);
-  try {
-    return filesOfArchive(archive, await scanAll(archive, limits, 0));
-  } catch (error) {
-    await archive.close();
-    throw error;
-  }
+  opened.push(archive);
+  return filesOfArchive(archive, await scanAll(archive, limits, 0));
 }

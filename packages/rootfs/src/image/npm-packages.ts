@@ -24,7 +24,7 @@ export interface AddedPackages {
 }
 
 const SPEC = /^(@[a-z0-9][a-z0-9._-]{0,99}\/)?[a-z0-9][a-z0-9._-]{0,99}@[0-9][0-9A-Za-z.+-]{0,99}$/;
-const FOLDER = /^\/([A-Za-z0-9_][A-Za-z0-9._-]*\/?)+$/;
+const FOLDER = /^(\/[A-Za-z0-9_][A-Za-z0-9._-]*)+$/;
 /** Settings of npm that come from the caller: which registry, and how it is reached. */
 const NPM_VARIABLES = /^(npm_config_.+|https?_proxy|no_proxy|HOME|USERPROFILE|XDG_CONFIG_HOME|NODE_EXTRA_CA_CERTS|TMPDIR)$/i;
 
@@ -32,22 +32,17 @@ const NPM_VARIABLES = /^(npm_config_.+|https?_proxy|no_proxy|HOME|USERPROFILE|XD
 export async function addPackages(context: BuildContext, packages: readonly NpmPackage[]): Promise<AddedPackages> {
   const layers: OpenLayer[] = [];
   const names: string[] = [];
-  try {
-    for (const [at, { spec, into }] of packages.entries()) {
-      context.say({ step: `fetching ${spec}`, fraction: at / packages.length });
-      if (!SPEC.test(spec)) throw failed(spec, 'it is no name with an exact version', 'Write it as name@1.2.3.');
-      if (!FOLDER.test(into)) throw failed(spec, `${JSON.stringify(into)} is no folder of an image`, 'Write it as /opt/name.');
-      const folder = join(context.work, `npm-${at}`);
-      await mkdir(folder);
-      const { open, integrity } = await fetchPackage(context, spec, folder);
-      layers.push({ archive: open.archive, layer: { entries: place(open.layer.entries, into, spec), whiteouts: false } });
-      names.push(`${spec} ${integrity}`);
-    }
-    return { layers, names };
-  } catch (error) {
-    for (const { archive } of layers) await archive.close();
-    throw error;
+  for (const [at, { spec, into }] of packages.entries()) {
+    context.say({ step: `fetching ${spec}`, fraction: at / packages.length });
+    if (!SPEC.test(spec)) throw failed(spec, 'it is no name with an exact version', 'Write it as name@1.2.3.');
+    if (!FOLDER.test(into)) throw failed(spec, `${JSON.stringify(into)} is no folder of an image`, 'Write it as /opt/name.');
+    const folder = join(context.work, `npm-${at}`);
+    await mkdir(folder);
+    const { open, integrity } = await fetchPackage(context, spec, folder);
+    layers.push({ archive: open.archive, layer: { entries: place(open.layer.entries, into, spec), whiteouts: false } });
+    names.push(`${spec} ${integrity}`);
   }
+  return { layers, names };
 }
 
 async function fetchPackage(

@@ -37,8 +37,8 @@ export function filesOfFolder(root: string): ImageFiles {
   };
 }
 
-/** The files of an archive that was scanned. Links between them are followed inside the archive, as old saved archives need it. */
-export function filesOfArchive(archive: FileSource, entries: readonly ScannedEntry[]): ImageFiles {
+/** The files of an archive that was scanned and stays the caller's to close. Links between them are followed inside the archive, as old saved archives need it. */
+export function filesOfArchive(archive: ByteSource, entries: readonly ScannedEntry[]): ImageFiles {
   const byName = new Map(entries.map((entry) => [splitImagePath(entry.path).join('/'), entry]));
   const find = (name: string, links: number): ByteSource | undefined => {
     const entry = byName.get(name);
@@ -47,7 +47,7 @@ export function filesOfArchive(archive: FileSource, entries: readonly ScannedEnt
     if (links >= MAX_SAVED_LINKS || (entry.type !== 'symbolic-link' && entry.type !== 'hard-link')) return undefined;
     return find(targetOf(name, entry), links + 1);
   };
-  return { open: async (name) => find(name, 0), close: async () => await archive.close() };
+  return { open: async (name) => find(name, 0), close: async () => undefined };
 }
 
 /** A name relative to the root of the archive; what leads out of it names nothing there. */
