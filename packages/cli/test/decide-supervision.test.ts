@@ -3,13 +3,16 @@ import {
   countFailure,
   decideSupervision,
   isIdle,
+  newProblem,
   RESTART_PAUSES_MS,
   type RoleView,
   restartPause,
   SERVER_START_MS,
   SERVER_UNREADY_MS,
+  type SeenUse,
   STEADY_AFTER_MS,
   type SupervisionView,
+  seeUse,
 } from '../src/supervisor/decide-supervision.ts';
 
 const UP: RoleView = { wanted: true, alive: true, busy: false, failures: 0, endedAtMs: undefined };
@@ -71,5 +74,35 @@ describe('a supervisor', () => {
     [{ lastUseAtMs: 1 }, false],
   ])('ends when nobody needs it: %j', (change, idle) => {
     expect(isIdle({ keep: false, busy: false, lastUseAtMs: 0, nowMs: 1_000, idleStopMs: 1_000, ...change })).toBe(idle);
+  });
+
+  it('counts from its own look at a use, whatever time the use says: clocks are set back and forth', () => {
+    const looks: readonly (readonly [mark: number | undefined, nowMs: number, atMs: number])[] = [
+      [5_000_000, 100, 100],
+      [5_000_000, 200, 100],
+      [1_400_000, 300, 300],
+      [1_400_000, 400, 300],
+      [8_600_000, 500, 500],
+      [undefined, 600, 600],
+      [undefined, 700, 600],
+    ];
+    let seen: SeenUse | undefined;
+    const found = looks.map(([mark, nowMs]) => {
+      seen = seeUse(seen, mark, nowMs);
+      return seen.atMs;
+    });
+    expect(found).toEqual(looks.map(([, , atMs]) => atMs));
+  });
+
+  it('tells a waiting caller of a problem that is new, whatever time it says, and of no older one', () => {
+    const problem = (role: 'database' | 'nodeAgent', at: string) => ({ role, code: 'disk_full', message: 'm', action: null, at });
+    const old = problem('database', '2030-01-01T12:00:00.000Z');
+    const before = problem('database', '2030-01-01T11:00:00.000Z');
+    const ofNode = problem('nodeAgent', '2030-01-01T13:00:00.000Z');
+    expect(newProblem([old], [old])).toBeUndefined();
+    expect(newProblem([old], [])).toBeUndefined();
+    expect(newProblem([old], [ofNode])).toBeUndefined();
+    expect(newProblem([old], [ofNode, before])).toEqual(before);
+    expect(newProblem([], [old])).toEqual(old);
   });
 });

@@ -3,11 +3,12 @@ import { CodedError, isAlive, type ProcessIdentity, signalProcess } from '@firec
 import type { Home } from '../home/open-home.ts';
 import { createFile, readText, replaceFile } from '../home/write-file.ts';
 import type { Settings } from '../settings/settings.ts';
+import { newProblem } from '../supervisor/decide-supervision.ts';
 import { locateApps } from '../supervisor/locate-apps.ts';
 import { serviceEnvironment, startDetached, stopProcess } from '../supervisor/processes.ts';
 import { readJoined } from '../supervisor/service-config.ts';
 import { askHolder, lockName, lockTaken } from '../supervisor/start-lock.ts';
-import { readProblems, readProcesses } from '../supervisor/supervisor-state.ts';
+import { type RoleProblem, readProblems, readProcesses } from '../supervisor/supervisor-state.ts';
 import { type FoundServer, findServer, generationFault } from './find-server.ts';
 
 /** How long services may take until they are ready, in ms; the first start makes a database. */
@@ -81,7 +82,7 @@ interface OwnSupervisor {
 async function untilReady(home: Home, options: EnsureOptions, own: OwnSupervisor): Promise<string | undefined> {
   const joined = readJoined(home) !== undefined;
   const end = performance.now() + (options.timeoutMs ?? START_TIMEOUT_MS);
-  const beganAt = new Date().toISOString();
+  const before = readProblems(home.paths);
   let nudged = false;
   for (;;) {
     options.signal?.throwIfAborted();
@@ -94,7 +95,7 @@ async function untilReady(home: Home, options: EnsureOptions, own: OwnSupervisor
     if (supervised) {
       const found = await readiness(home, joined);
       if (found !== undefined) return found.url;
-      demandNoProblem(home, beganAt);
+      demandNoProblem(home, before);
       if (!nudged && readProblems(home.paths).length > 0) {
         // Its next try may be half a minute away.
         const { supervisor } = readProcesses(home.paths);
@@ -135,9 +136,9 @@ function startSupervisor(home: Home, options: EnsureOptions) {
   });
 }
 
-/** A database or server that cannot be started is told at once; a node agent may come later. */
-function demandNoProblem(home: Home, since: string): void {
-  const problem = readProblems(home.paths).find((item) => item.role !== 'nodeAgent' && item.at >= since);
+/** A database or server that cannot be started is told at once. */
+function demandNoProblem(home: Home, before: readonly RoleProblem[]): void {
+  const problem = newProblem(before, readProblems(home.paths));
   if (problem === undefined) return;
   // any code: it comes from the part that could not be started
   throw new CodedError(problem.code, problem.message, problem.action === null ? {} : { action: problem.action });

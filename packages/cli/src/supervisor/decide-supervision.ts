@@ -67,7 +67,30 @@ export function decideSupervision(view: SupervisionView): SupervisionStep[] {
   return steps;
 }
 
+/** The last use of a home, as its supervisor saw it: the time that the file of last uses says, and when that was new, on the supervisor's clock. */
+export interface SeenUse {
+  readonly mark: number | undefined;
+  readonly atMs: number;
+}
+
+/** The last use after a look at `nowMs`. What the file says is only ever compared with itself: whoever touched it may have had another time. */
+export function seeUse(seen: SeenUse | undefined, mark: number | undefined, nowMs: number): SeenUse {
+  return seen !== undefined && seen.mark === mark ? seen : { mark, atMs: nowMs };
+}
+
 /** Whether services that nobody asked to keep are to stop: not used for the term, and no mission runs. */
 export function isIdle(view: { keep: boolean; lastUseAtMs: number; nowMs: number; idleStopMs: number; busy: boolean }): boolean {
   return !view.keep && !view.busy && view.nowMs - view.lastUseAtMs >= view.idleStopMs;
+}
+
+/**
+ * Why a caller that waits need not wait on: a problem of database or server that was not there when it began; a node agent may come later.
+ * Told apart by what they say, not by their times, which a clock that was set since would put in another order.
+ */
+export function newProblem<Problem extends { readonly role: Role }>(
+  before: readonly Problem[],
+  now: readonly Problem[],
+): Problem | undefined {
+  const known = new Set(before.map((problem) => JSON.stringify(problem)));
+  return now.find((problem) => problem.role !== 'nodeAgent' && !known.has(JSON.stringify(problem)));
 }

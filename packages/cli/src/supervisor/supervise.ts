@@ -1,4 +1,4 @@
-import { statSync, utimesSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { CodedError, codeOf, identifyProcess, isAlive, messageOf, type ProcessIdentity, readBootId, signalProcess } from '@firecrew/base';
 import { FirecrewClient } from '@firecrew/sdk';
 import type { Home } from '../home/open-home.ts';
@@ -6,7 +6,17 @@ import { createFile, readText } from '../home/write-file.ts';
 import { findServer } from '../server/find-server.ts';
 import { IDLE_STOP_MS, type Settings } from '../settings/settings.ts';
 import { DatabaseRole } from './database-role.ts';
-import { countFailure, decideSupervision, isIdle, ROLES, type Role, type RoleView, type SupervisionStep } from './decide-supervision.ts';
+import {
+  countFailure,
+  decideSupervision,
+  isIdle,
+  ROLES,
+  type Role,
+  type RoleView,
+  type SeenUse,
+  type SupervisionStep,
+  seeUse,
+} from './decide-supervision.ts';
 import { type AppEntries, demandEntry } from './locate-apps.ts';
 import { ProblemBook, serviceLog } from './problem-book.ts';
 import { findByConfig, serviceEnvironment, startDetached, stopProcess } from './processes.ts';
@@ -58,6 +68,7 @@ export class Supervisor {
   #path = '';
   #unreadySinceMs: number | undefined;
   #wasReady = false;
+  #lastUse: SeenUse | undefined;
   #stopping = false;
 
   constructor(options: { home: Home; settings: Settings; apps: AppEntries; log: SuperviseLog }) {
@@ -84,6 +95,7 @@ export class Supervisor {
     this.#problems.open();
     this.#adopt();
     createFile(this.#home.paths.lastUse, '');
+    this.#lookUse();
     let readyAt = 0;
     let idleAt = performance.now() + IDLE_EVERY_MS;
     while (!this.#stopping) {
@@ -238,17 +250,22 @@ export class Supervisor {
     const { paths, homeId } = this.#home;
     // A home that was removed under us has nothing to serve.
     if (readText(paths.identity)?.includes(homeId) !== true) return true;
-    const lastUseAtMs = statSync(paths.lastUse, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
     const idleStopMs = this.#settings.idleStopMs ?? IDLE_STOP_MS;
     const keep = readText(paths.keep) !== undefined;
-    const quiet = isIdle({ keep, lastUseAtMs, nowMs: Date.now(), idleStopMs, busy: false });
+    const quiet = isIdle({ keep, lastUseAtMs: this.#lookUse().atMs, nowMs: performance.now(), idleStopMs, busy: false });
     if (!quiet) return false;
     if (!(await this.#isBusy())) {
       this.#log.info({ idleStopMs }, 'nobody has used this home for long: stopping');
       return true;
     }
-    utimesSync(paths.lastUse, new Date(), new Date());
+    this.#lastUse = undefined;
     return false;
+  }
+
+  #lookUse(): SeenUse {
+    const mark = statSync(this.#home.paths.lastUse, { throwIfNoEntry: false })?.mtimeMs;
+    this.#lastUse = seeUse(this.#lastUse, mark, performance.now());
+    return this.#lastUse;
   }
 
   async #isBusy(): Promise<boolean> {
