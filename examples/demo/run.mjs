@@ -13,7 +13,8 @@ if (process.getuid?.() === 0) chmodSync(folder, 0o711);
 const home = join(folder, 'home');
 const project = join(folder, 'price-list');
 const remote = join(folder, 'remote.git');
-const env = { ...process.env, FIRECREW_HOME: home, FIRECREW_ALLOW_UNISOLATED: '1' };
+// A database that the caller's shell names is not the demo's.
+const env = { ...process.env, FIRECREW_HOME: home, FIRECREW_DATABASE_URL: 'own', FIRECREW_ALLOW_UNISOLATED: '1' };
 
 const say = (text) => process.stdout.write(`\n> ${text}\n`);
 const git = (cwd, ...args) =>

@@ -77,7 +77,7 @@ type AddCommand = (parent: Command, usage: string, text: string, name?: string) 
 function addServices(program: Command, command: AddCommand): void {
   command(program, 'up', 'start server, database and node agent, and leave them running')
     .option('--listen <host:port>', 'address of the server (default: loopback, a free port)')
-    .option('--database-url <url>', 'use this PostgreSQL in place of our own')
+    .option('--database-url <url>', "PostgreSQL to use; own is the home's own")
     .option('--driver-floor <driver>', 'weakest driver a mission may ask for: process, qemu, firecracker')
     .addOption(json())
     .addHelpText('after', '\nExamples:\n  $ firecrew up\n  $ firecrew up --listen 127.0.0.1:7070\n  $ firecrew up --json');

@@ -7,9 +7,9 @@ export const EXIT = { completed: 0, failed: 1, usage: 2, cancelled: 3, notPlaced
 /** A command that was called wrongly: nothing was done. Ends with {@link EXIT.usage}. */
 export class UsageError extends CodedError {}
 
-const VERSION_CODES: readonly string[] = ['generation_mismatch', 'home_too_new', 'settings_invalid'];
+const VERSION_CODES: readonly string[] = ['generation_mismatch', 'home_too_new', 'settings_invalid', 'database_not_named'];
 
-/** The exit code for an error: 2 for a wrong call or another version, else 1. */
+/** The exit code for an error: 2 for a wrong call, wrong settings or another version, else 1. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof UsageError || VERSION_CODES.includes(codeOf(error) ?? '')) return EXIT.usage;
   if (error instanceof FirecrewApiError && error.status === 400) return EXIT.usage;

@@ -27,7 +27,9 @@ export class Command {
   private constructor(folder: string, environment: NodeJS.ProcessEnv) {
     this.folder = folder;
     this.home = join(folder, 'home');
-    this.#environment = { ...process.env, NO_COLOR: '1', FIRECREW_HOME: this.home, FIRECREW_ALLOW_UNISOLATED: '1', ...environment };
+    // Whoever runs the tests may have a database of their own in the environment.
+    const own = { FIRECREW_HOME: this.home, FIRECREW_DATABASE_URL: 'own', FIRECREW_ALLOW_UNISOLATED: '1' };
+    this.#environment = { ...process.env, NO_COLOR: '1', ...own, ...environment };
   }
 
   static async make(environment: NodeJS.ProcessEnv = {}): Promise<Command> {

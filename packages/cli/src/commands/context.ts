@@ -61,6 +61,7 @@ export async function connectServer(context: CommandContext, options: Partial<En
     env: context.env,
     keep: false,
     onStart: () => context.out.note('starting firecrew ...'),
+    onNote: (text) => context.out.note(text),
     ...options,
   };
   const first = await ensureRunning(home, ensure);

@@ -1,5 +1,7 @@
-import { identifyProcess, messageOf } from '@firecrew/base';
-import { readStartedSettings } from '../settings/read-settings.ts';
+import { codeOf, identifyProcess, messageOf } from '@firecrew/base';
+import type { Home } from '../home/open-home.ts';
+import { readStarted, type StartedSettings } from '../settings/read-settings.ts';
+import { chooseDatabase } from '../supervisor/choose-database.ts';
 import { locateApps } from '../supervisor/locate-apps.ts';
 import { askHolder, lockName, lockTaken, takeLock } from '../supervisor/start-lock.ts';
 import { type SuperviseLog, Supervisor } from '../supervisor/supervise.ts';
@@ -19,17 +21,17 @@ export async function superviseCommand(context: CommandContext): Promise<number>
     log.info({}, 'another supervisor holds this home');
     return 0;
   }
-  const settings = readStartedSettings(home.paths) ?? settingsOf(context, home);
-  const supervisor = new Supervisor({ home, settings, apps: locateApps(), log });
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => supervisor.stop());
-  process.on('SIGHUP', () => supervisor.retryNow());
-  log.info({ home: home.paths.root, pid: process.pid, version: context.version }, 'supervisor starts');
   try {
+    const started = readStarted(home.paths) ?? (await settingsOfCall(context, home, log));
+    const supervisor = new Supervisor({ home, ...started, apps: locateApps(), log });
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => supervisor.stop());
+    process.on('SIGHUP', () => supervisor.retryNow());
+    log.info({ home: home.paths.root, pid: process.pid, version: context.version }, 'supervisor starts');
     await supervisor.run();
     log.info({}, 'supervisor ends');
     return 0;
   } catch (error) {
-    log.warn({ err: messageOf(error), stack: error instanceof Error ? error.stack : undefined }, 'supervisor failed');
+    log.warn({ err: messageOf(error), code: codeOf(error), stack: error instanceof Error ? error.stack : undefined }, 'supervisor failed');
     return 1;
   } finally {
     await lock.release();
@@ -43,4 +45,11 @@ function lineLog(context: CommandContext): SuperviseLog {
     context.out.note(JSON.stringify({ level, time: new Date().toISOString(), role: 'supervisor', ...plain, msg }));
   };
   return { info: (fields, msg) => write('info', fields, msg), warn: (fields, msg) => write('warn', fields, msg) };
+}
+
+/** What a supervisor starts with that no other command has started. */
+async function settingsOfCall(context: CommandContext, home: Home, log: SuperviseLog): Promise<StartedSettings> {
+  const settings = settingsOf(context, home);
+  const onNote = (text: string): void => log.warn({}, text);
+  return { settings, database: await chooseDatabase(home, { settings, env: context.env, onNote }) };
 }

@@ -1,6 +1,6 @@
 import { FirecrewClient } from '@firecrew/sdk';
 import { ensureRunning } from '../server/ensure-running.ts';
-import { readStartedSettings } from '../settings/read-settings.ts';
+import { readStarted } from '../settings/read-settings.ts';
 import { waitUntil } from '../supervisor/processes.ts';
 import { type CommandContext, homeOf, settingsOf } from './context.ts';
 
@@ -10,18 +10,20 @@ export const NODE_ONLINE_MS = 20_000;
 export interface UpOptions {
   readonly json: boolean;
   /** Settings of the command line. */
-  readonly settings: unknown;
+  readonly settings: Readonly<Record<string, unknown>>;
 }
 
 /** `firecrew up`: starts what is missing and leaves it running. */
 export async function upCommand(context: CommandContext, options: UpOptions): Promise<number> {
   const home = homeOf(context);
   const settings = settingsOf(context, home, options.settings);
-  const before = readStartedSettings(home.paths);
+  const before = readStarted(home.paths)?.settings;
   const onStart = (): void => {
     if (!options.json) context.out.note('starting firecrew ...');
   };
-  const services = await ensureRunning(home, { settings, env: context.env, keep: true, onStart });
+  const databaseFlag = options.settings.databaseUrl !== undefined;
+  const onNote = (text: string): void => context.out.note(text);
+  const services = await ensureRunning(home, { settings, databaseFlag, env: context.env, keep: true, onStart, onNote });
   const stale = !services.started && before !== undefined && JSON.stringify(before) !== JSON.stringify(settings);
   if (stale) context.out.note('the settings have changed: run `firecrew down` and `firecrew up` to use them');
   const { url } = services;

@@ -6,6 +6,8 @@ export interface HomePaths {
   readonly root: string;
   readonly identity: string;
   readonly config: string;
+  /** Which database this home uses. */
+  readonly homeDatabase: string;
   readonly run: string;
   readonly token: string;
   readonly settings: string;
@@ -38,6 +40,7 @@ export interface HomePaths {
 export const HOME_NAMES: readonly string[] = [
   'home.json',
   'config.json',
+  'home-database.json',
   'run',
   'server',
   'node',
@@ -57,6 +60,7 @@ export function homePaths(root: string, isRoots: boolean = process.getuid?.() ==
     root,
     identity: join(root, 'home.json'),
     config: join(root, 'config.json'),
+    homeDatabase: join(root, 'home-database.json'),
     run,
     token: join(run, 'token'),
     settings: join(run, 'settings.json'),

@@ -2,8 +2,10 @@ import { mkdirSync, rmSync, utimesSync } from 'node:fs';
 import { CodedError, isAlive, type ProcessIdentity, signalProcess } from '@firecrew/base';
 import type { Home } from '../home/open-home.ts';
 import { createFile, readText, replaceFile } from '../home/write-file.ts';
-import type { Settings } from '../settings/settings.ts';
+import { type DatabaseChoice, readStarted, writeStarted } from '../settings/read-settings.ts';
 import { newProblem } from '../supervisor/decide-supervision.ts';
+import { chooseDatabase, type DatabaseCall } from '../supervisor/choose-database.ts';
+import { OWN_DATABASE } from '../supervisor/decide-database.ts';
 import { locateApps } from '../supervisor/locate-apps.ts';
 import { serviceEnvironment, startDetached, stopProcess } from '../supervisor/processes.ts';
 import { readJoined } from '../supervisor/service-config.ts';
@@ -18,9 +20,7 @@ const POLL_MS = 100;
 const GIVE_UP_STEPS = [['SIGTERM', 75_000]] as const;
 
 /** How services are started. */
-export interface EnsureOptions {
-  readonly settings: Settings;
-  readonly env: Readonly<Record<string, string | undefined>>;
+export interface EnsureOptions extends DatabaseCall {
   /** Go on until `firecrew down`, rather than until nobody uses them. */
   readonly keep: boolean;
   readonly timeoutMs?: number;
@@ -54,7 +54,8 @@ export async function isSupervised(home: Home): Promise<boolean> {
 
 /**
  * Starts what is missing and waits until it is ready.
- * Throws `generation_mismatch`, `home_lock_taken`, `start_timed_out`, or the code of the role that could not be started.
+ * Throws `generation_mismatch`, `home_lock_taken`, `start_timed_out`, the codes of `chooseDatabase`, or the code of the role that could not be
+ * started.
  */
 export async function ensureRunning(home: Home, options: EnsureOptions): Promise<RunningServices> {
   touchHome(home, options.env);
@@ -89,7 +90,7 @@ async function untilReady(home: Home, options: EnsureOptions, own: OwnSupervisor
     const supervised = await isSupervised(home);
     if (!supervised && (own.spawned === undefined || !isAlive(own.spawned))) {
       if (!own.started) options.onStart?.();
-      own.spawned = startSupervisor(home, options);
+      own.spawned = await startSupervisor(home, options);
       own.started = true;
     }
     if (supervised) {
@@ -126,14 +127,25 @@ export function demandGeneration(found: FoundServer): void {
   });
 }
 
-function startSupervisor(home: Home, options: EnsureOptions) {
+async function startSupervisor(home: Home, options: EnsureOptions): Promise<ProcessIdentity | undefined> {
   const { paths } = home;
-  replaceFile(paths.settings, `${JSON.stringify(options.settings)}\n`);
+  const database = livingDatabase(home, options) ?? (await chooseDatabase(home, options));
+  writeStarted(paths, { settings: options.settings, database });
   return startDetached({
     args: [locateApps().command, 'supervise', '--home', paths.root],
     logFile: `${paths.logs}/supervisor.log`,
     env: serviceEnvironment(options.env, { FIRECREW_CALLER_PATH: options.env.FIRECREW_CALLER_PATH ?? options.env.PATH ?? '' }),
   });
+}
+
+/** The database of services that outlived their supervisor: the next one adopts them as they are. */
+function livingDatabase({ paths }: Home, { settings, onNote }: EnsureOptions): DatabaseChoice | undefined {
+  const { server, database } = readProcesses(paths).roles;
+  const living = server === undefined && database === undefined ? undefined : readStarted(paths)?.database;
+  const { databaseUrl } = settings;
+  if (living !== undefined && databaseUrl !== undefined && databaseUrl !== (living.kind === 'own' ? OWN_DATABASE : living.url))
+    onNote?.('another database is named than that of the services which still run: run `firecrew down` and `firecrew up` to use it');
+  return living;
 }
 
 /** A database or server that cannot be started is told at once. */

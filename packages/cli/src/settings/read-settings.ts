@@ -1,6 +1,7 @@
 import { CodedError, messageOf } from '@firecrew/base';
+import { z } from 'zod';
 import type { HomePaths } from '../home/home-paths.ts';
-import { readState, readText } from '../home/write-file.ts';
+import { readState, readText, replaceFile } from '../home/write-file.ts';
 import { mergeSettings, type Settings, settingsOfEnvironment, settingsSchema } from './settings.ts';
 
 /** The settings of this call: `config.json`, then the environment, then flags. Throws `settings_invalid`. */
@@ -12,9 +13,25 @@ export function readSettings(paths: HomePaths, env: Readonly<Record<string, stri
   ]);
 }
 
-/** The settings with which the services of a home were last started. */
-export function readStartedSettings(paths: HomePaths): Settings | undefined {
-  return readState(paths.settings, settingsSchema);
+const databaseChoiceSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('own') }),
+  z.strictObject({ kind: z.literal('url'), url: z.string() }),
+]);
+/** The database of the services: the home's own PostgreSQL, or that of a URL, which holds a password. */
+export type DatabaseChoice = z.infer<typeof databaseChoiceSchema>;
+
+const startedSchema = z.strictObject({ settings: settingsSchema, database: databaseChoiceSchema });
+/** With what the services of a home are started: the settings as they were given, and the database that was chosen by them. */
+export type StartedSettings = z.infer<typeof startedSchema>;
+
+/** With what the services of a home were last started. */
+export function readStarted(paths: HomePaths): StartedSettings | undefined {
+  return readState(paths.settings, startedSchema);
+}
+
+/** Leaves for the supervisor with what it is to start the services. */
+export function writeStarted(paths: HomePaths, started: StartedSettings): void {
+  replaceFile(paths.settings, `${JSON.stringify(started)}\n`);
 }
 
 function readConfigFile(file: string): unknown {

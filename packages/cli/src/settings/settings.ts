@@ -29,7 +29,7 @@ export const settingsSchema = z.strictObject({
   limits: limitsSchema.optional(),
   databaseUrl: z
     .string()
-    .regex(/^postgres(ql)?:\/\//, 'must be a postgresql:// URL')
+    .regex(/^(postgres(ql)?:\/\/|own$)/, 'must be a postgresql:// URL, or own')
     .optional(),
   listen: z.strictObject({ host: z.string().min(1), port: z.int().min(0).max(65_535) }).optional(),
   hostNames: z.array(z.string().min(1).max(253)).max(32).optional(),

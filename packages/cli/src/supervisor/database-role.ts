@@ -3,8 +3,9 @@ import { type PostgresLogger, type RunningPostgres, startPostgres } from '@firec
 import { z } from 'zod';
 import type { HomePaths } from '../home/home-paths.ts';
 import { readState, replaceFile } from '../home/write-file.ts';
+import type { DatabaseChoice } from '../settings/read-settings.ts';
 import { stopProcess } from './processes.ts';
-import { connectionSchema, type DatabaseConnection } from './service-config.ts';
+import { connectionSchema, type DatabaseConnection, type DatabaseTarget } from './service-config.ts';
 
 /** Fast shutdown, immediate shutdown, and the end; each with its term in ms. */
 const STOP_STEPS = [
@@ -15,17 +16,31 @@ const STOP_STEPS = [
 
 const databaseFileSchema = z.object({ pid: z.int(), startTicks: z.string(), bootId: z.string(), connection: connectionSchema });
 
-/** The home's own database: started here, or found running from an earlier supervisor. */
+/** The database of the services: the home's own, started here or found running from an earlier supervisor, or one of the operator's. */
 export class DatabaseRole {
   readonly #paths: HomePaths;
   readonly #logger: PostgresLogger;
   #owned: RunningPostgres | undefined;
+  readonly #choice: DatabaseChoice;
   #found: ProcessIdentity | undefined;
-  connection: DatabaseConnection | undefined;
+  #connection: DatabaseConnection | undefined;
 
-  constructor(paths: HomePaths, logger: PostgresLogger) {
+  constructor(paths: HomePaths, logger: PostgresLogger, choice: DatabaseChoice) {
+    this.#choice = choice;
     this.#paths = paths;
     this.#logger = logger;
+  }
+
+  /** Whether it is the home's own. */
+  get isOwn(): boolean {
+    return this.#choice.kind === 'own';
+  }
+
+  /** How the server reaches it. Throws `database_ended` while the home's own has not been started. */
+  target(): DatabaseTarget {
+    if (this.#choice.kind === 'url') return { connectionString: this.#choice.url };
+    if (this.#connection !== undefined) return this.#connection;
+    throw new CodedError('database_ended', `PostgreSQL of ${this.#paths.dataDir} does not run`, { id: this.#paths.dataDir });
   }
 
   /** Takes over a database that lives; undefined when there is none. */
@@ -35,7 +50,7 @@ export class DatabaseRole {
     const identity = { pid: file.pid, startTicks: file.startTicks, bootId: file.bootId };
     if (!isAlive(identity)) return undefined;
     this.#found = identity;
-    this.connection = file.connection;
+    this.#connection = file.connection;
     return identity;
   }
 
@@ -50,8 +65,8 @@ export class DatabaseRole {
     const identity = identifyProcess(running.pid);
     if (identity === undefined)
       throw new CodedError('database_ended', `PostgreSQL of ${dataDir} ended right after its start`, { id: dataDir });
-    this.connection = running.connection;
-    replaceFile(databaseFile, `${JSON.stringify({ ...identity, connection: this.connection })}\n`);
+    this.#connection = running.connection;
+    replaceFile(databaseFile, `${JSON.stringify({ ...identity, connection: this.#connection })}\n`);
     return identity;
   }
 

@@ -20,6 +20,9 @@ export const connectionSchema = z.object({
 });
 export type DatabaseConnection = z.infer<typeof connectionSchema>;
 
+/** How the server reaches its database. */
+export type DatabaseTarget = DatabaseConnection | { readonly connectionString: string };
+
 /** What a host that joined another server knows of it. */
 export const joinedSchema = z.object({ serverUrl: z.url(), nodeId: z.string(), name: z.string() });
 export type Joined = z.infer<typeof joinedSchema>;
@@ -38,8 +41,8 @@ export function readJoined(home: Home): Joined | undefined {
   return joined;
 }
 
-/** Writes the server's configuration. `connection` is that of the home's own database, undefined with `databaseUrl`. */
-export function writeServerConfig(home: Home, settings: Settings, connection: DatabaseConnection | undefined): string {
+/** Writes the server's configuration; it is read at its start. */
+export function writeServerConfig(home: Home, settings: Settings, database: DatabaseTarget): string {
   const { paths } = home;
   const { lease, git, limits } = settings;
   const config = {
@@ -47,7 +50,7 @@ export function writeServerConfig(home: Home, settings: Settings, connection: Da
     homeId: home.homeId,
     serverFile: paths.serverFile,
     listen: settings.listen ?? ANY_LOOPBACK_PORT,
-    database: connection ?? { connectionString: settings.databaseUrl },
+    database,
     operatorToken: home.token,
     localNode: { id: home.nodeId, name: LOCAL_NODE_NAME, publicKey: publicKeyOf(home) },
     ...(settings.driverFloor === undefined ? {} : { driverFloor: settings.driverFloor }),

@@ -4,6 +4,7 @@ import { FirecrewClient } from '@firecrew/sdk';
 import type { Home } from '../home/open-home.ts';
 import { createFile, readText } from '../home/write-file.ts';
 import { findServer } from '../server/find-server.ts';
+import type { StartedSettings } from '../settings/read-settings.ts';
 import { IDLE_STOP_MS, type Settings } from '../settings/settings.ts';
 import { DatabaseRole } from './database-role.ts';
 import {
@@ -71,19 +72,19 @@ export class Supervisor {
   #lastUse: SeenUse | undefined;
   #stopping = false;
 
-  constructor(options: { home: Home; settings: Settings; apps: AppEntries; log: SuperviseLog }) {
+  constructor(options: StartedSettings & { home: Home; apps: AppEntries; log: SuperviseLog }) {
     this.#home = options.home;
     this.#settings = options.settings;
     this.#apps = options.apps;
     this.#log = options.log;
-    this.#database = new DatabaseRole(options.home.paths, options.log);
+    this.#database = new DatabaseRole(options.home.paths, options.log, options.database);
     this.#problems = new ProblemBook(options.home.paths);
     const joined = readJoined(options.home) !== undefined;
     const role = (wanted: boolean): RoleState => {
       return { wanted, identity: undefined, startedAtMs: 0, endedAtMs: undefined, failures: 0, busy: false };
     };
     this.#roles = {
-      database: role(!joined && options.settings.databaseUrl === undefined),
+      database: role(!joined && this.#database.isOwn),
       server: role(!joined),
       nodeAgent: role(true),
     };
@@ -204,7 +205,7 @@ export class Supervisor {
   async #startServer(logFile: string): Promise<ProcessIdentity | undefined> {
     const { paths } = this.#home;
     const { node, entry, account } = await prepareServerProgram(paths, this.#apps);
-    const config = writeServerConfig(this.#home, this.#settings, this.#database.connection);
+    const config = writeServerConfig(this.#home, this.#settings, this.#database.target());
     const env = account === undefined ? serviceEnvironment(process.env) : serverEnvironment(serviceEnvironment(process.env), paths.server);
     return startDetached({ node, args: [entry, '--config', config], logFile, env, account });
   }
