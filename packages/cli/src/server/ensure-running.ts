@@ -3,9 +3,9 @@ import { CodedError, isAlive, type ProcessIdentity, signalProcess } from '@firec
 import type { Home } from '../home/open-home.ts';
 import { createFile, readText, replaceFile } from '../home/write-file.ts';
 import { type DatabaseChoice, readStarted, writeStarted } from '../settings/read-settings.ts';
-import { newProblem } from '../supervisor/decide-supervision.ts';
 import { chooseDatabase, type DatabaseCall } from '../supervisor/choose-database.ts';
 import { OWN_DATABASE } from '../supervisor/decide-database.ts';
+import { newProblem } from '../supervisor/decide-supervision.ts';
 import { locateApps } from '../supervisor/locate-apps.ts';
 import { serviceEnvironment, startDetached, stopProcess } from '../supervisor/processes.ts';
 import { readJoined } from '../supervisor/service-config.ts';
