@@ -6,7 +6,7 @@ import { resyncPadding } from './encode-frame.ts';
 import { endStream } from './end-stream.ts';
 import { CLOSE_TIMEOUT_MS, fillLimits, MAX_PENDING_STREAMS } from './limits.ts';
 import { LinkSession } from './link-session.ts';
-import { PendingStream } from './pending-stream.ts';
+import { type PendingEvents, PendingStream } from './pending-stream.ts';
 import { decodePreamble, encodeAnswer, type Preamble, verdictOf } from './preamble.ts';
 import type { LinkRefusal, RefusalReason } from './reasons.ts';
 import type { SessionOptions } from './session-options.ts';
@@ -73,7 +73,7 @@ export class LinkListener {
     if (oldest !== undefined && this.#pending.size >= (this.#options.maxPending ?? MAX_PENDING_STREAMS)) {
       oldest.refuse('too_many_pending', 'More streams wait for their preamble than are allowed; the oldest was dropped.');
     }
-    const pending = new PendingStream(stream, this.#clock, limits, {
+    const events: PendingEvents = {
       onPreamble: (block, after) => {
         this.#pending.delete(pending);
         this.#judge(stream, decodePreamble(block), after, resync);
@@ -83,7 +83,8 @@ export class LinkListener {
         void endStream(stream, this.#clock, 0);
         this.#options.onRefused(refusal);
       },
-    });
+    };
+    const pending: PendingStream = new PendingStream(stream, this.#clock, limits, events, resync);
     this.#pending.add(pending);
     pending.start(rest);
   }

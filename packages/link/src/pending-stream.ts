@@ -11,24 +11,27 @@ export interface PendingEvents {
   onRefused(refusal: LinkRefusal): void;
 }
 
-/** A stream whose preamble has not arrived: looked at within a bound of bytes and of time. Exactly one event comes. */
+/**
+ * A stream whose preamble has not arrived: looked at within a bound of bytes and of time. Exactly one event comes. `lasting` is a
+ * stream that is there before its peer is (a serial port of a machine that still boots): its time begins with its first byte.
+ */
 export class PendingStream {
   readonly #stream: Duplex;
   readonly #limits: Required<LinkLimits>;
   readonly #events: PendingEvents;
   readonly #scanner: MagicScanner;
-  readonly #cancel: () => void;
+  readonly #clock: LinkClock;
+  #cancel: (() => void) | undefined;
   #over = false;
 
-  constructor(stream: Duplex, clock: LinkClock, limits: Required<LinkLimits>, events: PendingEvents) {
+  constructor(stream: Duplex, clock: LinkClock, limits: Required<LinkLimits>, events: PendingEvents, lasting = false) {
     this.#stream = stream;
+    this.#clock = clock;
     this.#limits = limits;
     this.#events = events;
     const scan = { magic: PREAMBLE_MAGIC, blockBytes: PREAMBLE_BYTES, maxStaleBytes: limits.maxStaleBytes, wanted: () => true };
     this.#scanner = new MagicScanner(scan);
-    this.#cancel = clock.after(limits.preambleTimeoutMs, () =>
-      this.refuse('preamble_timeout', `No preamble came within ${limits.preambleTimeoutMs} ms.`),
-    );
+    if (!lasting) this.#startTime();
   }
 
   start(rest: Uint8Array): void {
@@ -51,7 +54,15 @@ export class PendingStream {
 
   readonly #onCut = (): void => this.refuse('preamble_cut', 'The stream ended before its preamble was whole.');
 
+  #startTime(): void {
+    const { preambleTimeoutMs } = this.#limits;
+    this.#cancel ??= this.#clock.after(preambleTimeoutMs, () =>
+      this.refuse('preamble_timeout', `No preamble came within ${preambleTimeoutMs} ms.`),
+    );
+  }
+
   readonly #onData = (chunk: Uint8Array): void => {
+    this.#startTime();
     const result = this.#scanner.push(chunk);
     if (result.state === 'too_much') {
       this.refuse('preamble_not_found', `No preamble came within ${this.#limits.maxStaleBytes} bytes.`);
@@ -62,7 +73,7 @@ export class PendingStream {
   #leave(): boolean {
     if (this.#over) return false;
     this.#over = true;
-    this.#cancel();
+    this.#cancel?.();
     this.#stream.off('data', this.#onData).off('end', this.#onCut).off('close', this.#onCut).off('error', this.#onCut);
     return true;
   }

@@ -64,6 +64,22 @@ describe('refusing', () => {
     await whenClosed(guestEnd);
   });
 
+  it('lets a stream without connections wait for its first byte, as a serial port does for its machine, and counts from there', async () => {
+    const clock = new ManualClock();
+    const probe = probeListener({ clock });
+    const [guestEnd, hostEnd] = memoryPair();
+    guestEnd.resume();
+    probe.listener.accept(hostEnd, { resync: true });
+    clock.advance(10 * PREAMBLE_TIMEOUT_MS);
+    expect(probe.refusals).toEqual([]);
+    guestEnd.write(PREAMBLE.subarray(0, 1));
+    await new Promise((resolve) => setImmediate(resolve));
+    clock.advance(PREAMBLE_TIMEOUT_MS - 1);
+    expect(probe.refusals).toEqual([]);
+    clock.advance(1);
+    expect(probe.refusals).toMatchObject([{ reason: 'preamble_timeout' }]);
+  });
+
   it('gives up on a stream that sends too many bytes without a preamble', async () => {
     const probe = probeListener();
     const [guestEnd, hostEnd] = memoryPair();
