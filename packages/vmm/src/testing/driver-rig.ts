@@ -12,6 +12,8 @@ export interface DriverRig {
   readonly driver: Driver;
   /** A spec for a new VM in a fresh folder; the cases set the handlers. */
   readonly newSpec: () => Promise<BootSpec>;
+  /** Pause between two cuts of the link in the case that cuts it again and again, in `ms`; default 150. */
+  readonly cutEveryMs?: number;
   /** A driver and a spec whose guest agent cannot come up. */
   readonly broken: () => Promise<{ readonly driver: Driver; readonly spec: BootSpec }>;
 }

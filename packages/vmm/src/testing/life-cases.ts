@@ -48,9 +48,10 @@ export const lifeCases: readonly DriverCase[] = [
       const command = 'i=0; while [ $i -lt 60 ]; do echo line $i; i=$((i+1)); sleep 0.02; done; exit 3';
       const exec = { id: randomUUID(), argv: ['/bin/sh', '-c', command], cwd: '/', timeoutMs: 60_000 };
       const ended = runExec(vm, exec);
+      ended.catch(() => undefined);
       let isOver = false;
       const cuts = (async () => {
-        for (; !isOver; await delay(150)) await (await vm.session()).close();
+        for (; !isOver; await delay(rig.cutEveryMs ?? 150)) await (await vm.session()).close();
       })();
       try {
         await until('it was started', () => isKnown(vm, exec.id));
