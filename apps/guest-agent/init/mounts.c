@@ -22,9 +22,19 @@ void mount_kernel_filesystems(void) {
   mount_on("devtmpfs", "/dev", "devtmpfs", MS_NOSUID, "mode=0755");
 }
 
+/* Names that shells and scripts write to; devtmpfs has devices alone. */
+static void link_descriptors(void) {
+  static const char *const links[][2] = {
+      {"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"}, {"/proc/self/fd/1", "/dev/stdout"}, {"/proc/self/fd/2", "/dev/stderr"}};
+  for (size_t at = 0; at < sizeof links / sizeof *links; at++) {
+    if (symlink(links[at][0], links[at][1]) != 0 && errno != EEXIST) fail("%s cannot be made: %s", links[at][1], strerror(errno));
+  }
+}
+
 /* The rest of what programs expect, in the root that they see. */
 static void mount_guest_filesystems(void) {
   mount_kernel_filesystems();
+  link_descriptors();
   mount_on("cgroup2", "/sys/fs/cgroup", "cgroup2", MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
   mount_on("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "mode=0620,ptmxmode=0666");
   mount_on("shm", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");

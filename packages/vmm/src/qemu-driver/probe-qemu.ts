@@ -48,7 +48,14 @@ function probeArguments(accelerator: Accelerator, assets: VmAssets): string[] {
   return [
     ...['-nodefaults', '-no-user-config', '-display', 'none', '-nic', 'none', '-no-reboot'],
     ...['-machine', `q35,accel=${accelerator}`, '-m', PROBE_MEMORY, '-kernel', assets.kernel, '-initrd', assets.initrd],
-    ...['-append', 'console=ttyS0 quiet panic=-1 reboot=k,force no_timer_check', '-chardev', 'stdio,id=console,signal=off', '-serial', 'chardev:console'],
+    ...[
+      '-append',
+      'console=ttyS0 quiet panic=-1 reboot=k,force no_timer_check',
+      '-chardev',
+      'stdio,id=console,signal=off',
+      '-serial',
+      'chardev:console',
+    ],
   ];
 }
 
