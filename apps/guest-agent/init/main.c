@@ -72,7 +72,7 @@ static bool reap(const struct agent *agent, int *status) {
 }
 
 /* Gives the agent's status once it has ended and the link has carried its last bytes. */
-static int serve(struct agent *agent, int signals) {
+static int serve(struct agent *agent, int signals, bool *is_stopped) {
   enum { AT_SIGNALS, AT_OUTPUT, AT_RELAY, ALL = AT_RELAY + RELAY_FDS };
   int status = 0;
   /* When waiting ends: for the agent that was asked to stop, then for its last bytes; 0 while it serves. */
@@ -85,6 +85,7 @@ static int serve(struct agent *agent, int signals) {
     for (struct signalfd_siginfo info; read(signals, &info, sizeof info) == sizeof info;) {
       if (info.ssi_signo == SIGCHLD || until != 0) continue;
       say("asked to stop");
+      *is_stopped = true;
       kill(agent->pid, SIGTERM);
       until = now_ms() + STOP_MS;
     }
@@ -127,8 +128,13 @@ int main(void) {
   int signals = watch_signals();
   struct agent agent = {.output = -1};
   start_agent(&agent);
-  int status = serve(&agent, signals);
+  bool is_stopped = false;
+  int status = serve(&agent, signals, &is_stopped);
   long long lived_ms = now_ms() - agent.started_at;
+  if (is_stopped) {
+    say("stopped after %lld ms", lived_ms);
+    end_vm();
+  }
   if (WIFSIGNALED(status)) fail("killed by signal %d after %lld ms", WTERMSIG(status), lived_ms);
   if (WEXITSTATUS(status) != 0) fail("ended with status %d after %lld ms", WEXITSTATUS(status), lived_ms);
   say("ended with status 0 after %lld ms", lived_ms);

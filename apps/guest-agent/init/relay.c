@@ -59,10 +59,10 @@ static bool may_read(const struct side *from, const struct side *to) {
   return !from->ended && !to->ended && !to->deaf && (to->end < LANE_BYTES || to->start > 0);
 }
 
-static struct pollfd wanted(const struct side *side, const struct side *other) {
+static struct pollfd wanted(const struct side *side, const struct side *other, bool closes) {
   short events = (may_read(side, other) ? POLLIN : 0) | (holds_bytes(side) ? POLLOUT : 0);
-  /* A descriptor that hung up wakes for ever, so one that nothing is wanted of is left out. */
-  return (struct pollfd){.fd = events ? side->fd : -1, .events = events};
+  /* That it hung up is heard with no events too, once: then it wakes for ever, so a descriptor that nothing is wanted of is left out. */
+  return (struct pollfd){.fd = events || !closes ? side->fd : -1, .events = events};
 }
 
 int relay_wants(const struct relay *relay, struct pollfd fds[RELAY_FDS], long long now_ms) {
@@ -74,8 +74,8 @@ int relay_wants(const struct relay *relay, struct pollfd fds[RELAY_FDS], long lo
     fds[AT_AGENT] = (struct pollfd){.fd = relay->agent.fd, .events = POLLRDHUP};
     return AWAY_POLL_MS;
   }
-  fds[AT_AGENT] = wanted(&relay->agent, &relay->host);
-  fds[AT_HOST] = wanted(&relay->host, &relay->agent);
+  fds[AT_AGENT] = wanted(&relay->agent, &relay->host, relay->closes_at != 0);
+  fds[AT_HOST] = wanted(&relay->host, &relay->agent, relay->closes_at != 0);
   if (relay->closes_at == 0) return -1;
   return relay->closes_at > now_ms ? (int)(relay->closes_at - now_ms) : 0;
 }
@@ -95,15 +95,12 @@ static void accept_agent(struct relay *relay) {
   relay->away = target_is_away(relay->target, host);
 }
 
-static bool is_passing(void) {
-  return errno == EAGAIN || errno == EINTR || errno == ENOTCONN;
-}
-
-/* A dial that failed shows it here alone: until it is decided, a read says "not connected" too. */
-static bool has_failed(int fd) {
+/* A dial under way says "not connected" too, and shows its failure only when asked. */
+static bool is_passing(int fd) {
   int why = 0;
   socklen_t bytes = sizeof why;
-  return getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &bytes) == 0 && why != 0;
+  if (errno != ENOTCONN) return errno == EAGAIN || errno == EINTR;
+  return getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &bytes) == 0 && why == 0;
 }
 
 static void read_side(struct side *from, struct side *to) {
@@ -114,21 +111,21 @@ static void read_side(struct side *from, struct side *to) {
   }
   ssize_t got = read(from->fd, to->bytes + to->end, LANE_BYTES - to->end);
   if (got > 0) to->end += got;
-  else if (got == 0 || !is_passing()) from->ended = true;
+  else if (got == 0 || !is_passing(from->fd)) from->ended = true;
   if (from->ended) from->start = from->end = 0;
 }
 
 static void write_side(struct side *side) {
   ssize_t got = write(side->fd, side->bytes + side->start, side->end - side->start);
   if (got > 0) side->start += got;
-  else if (got < 0 && !is_passing()) side->deaf = true;
+  else if (got < 0 && !is_passing(side->fd)) side->deaf = true;
   if (side->deaf || side->start == side->end) side->start = side->end = 0;
 }
 
+/* Reads first: what a side said before it failed is still delivered. */
 static void move(struct side *side, struct side *other, short events) {
-  if ((events & POLLERR) && has_failed(side->fd)) side->ended = true;
-  if ((events & (POLLOUT | POLLERR | POLLHUP)) && holds_bytes(side)) write_side(side);
   if ((events & (POLLIN | POLLERR | POLLHUP)) && may_read(side, other)) read_side(side, other);
+  if ((events & (POLLOUT | POLLERR | POLLHUP)) && holds_bytes(side)) write_side(side);
 }
 
 static bool is_over(const struct side *ended, const struct side *other) {
@@ -143,7 +140,8 @@ void relay_step(struct relay *relay, const struct pollfd fds[RELAY_FDS], long lo
   } else if (!relay_is_idle(relay)) {
     move(agent, host, fds[AT_AGENT].revents);
     move(host, agent, fds[AT_HOST].revents);
-    bool ends = agent->ended || host->ended || agent->deaf || host->deaf;
+    bool hung_up = (fds[AT_AGENT].revents | fds[AT_HOST].revents) & POLLHUP;
+    bool ends = hung_up || agent->ended || host->ended || agent->deaf || host->deaf;
     if (ends && relay->closes_at == 0) relay->closes_at = now_ms + LAST_BYTES_MS;
     bool is_late = relay->closes_at != 0 && now_ms >= relay->closes_at;
     if (is_over(agent, host) || is_over(host, agent) || is_late) close_session(relay);

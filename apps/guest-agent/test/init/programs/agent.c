@@ -1,6 +1,6 @@
 /*
  * Stands in for the guest agent in a booted VM: dials the link and does what the host says, one line per order, each answered with
- * `<bytes>\n` and that many bytes. It ends with the link, or by `exit STATUS`.
+ * `<bytes>\n` and that many bytes. It dials again when the link is lost, and ends by `exit STATUS`.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -29,6 +29,12 @@ static void dial(void) {
   if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0) exit(21);
   orders = fdopen(fd, "r");
   answers = fdopen(dup(fd), "w");
+}
+
+static void redial(void) {
+  fclose(orders);
+  fclose(answers);
+  dial();
 }
 
 static void answer(const char *bytes, size_t size) {
@@ -133,11 +139,17 @@ int main(int argc, char **argv) {
   if (argc < 3) return 20;
   int fd = open(argv[argc - 1], O_RDONLY);
   if (fd < 0 || read(fd, config, sizeof config - 1) < 0 || unlink(argv[argc - 1]) != 0) return 23;
+  if (argc == 3) return 27;
   printf("the agent of the test is up\n");
   fflush(stdout);
   dial();
   char line[2000];
-  while (fgets(line, sizeof line, orders)) {
+  for (;;) {
+    if (!fgets(line, sizeof line, orders)) {
+      /* The host was lost. */
+      redial();
+      continue;
+    }
     line[strcspn(line, "\n")] = 0;
     char *order = strtok(line, " "), *first = strtok(NULL, " "), *rest = strtok(NULL, "");
     if (strcmp(order, "describe") == 0) describe(argc, argv);
@@ -148,17 +160,15 @@ int main(int argc, char **argv) {
     else if (strcmp(order, "loopback") == 0) answer_result(use_loopback());
     else if (strcmp(order, "orphan") == 0) answer_result(leave_orphan());
     else if (strcmp(order, "zombies") == 0) answer_text(count_zombies() == 0 ? "none" : "some");
+    else if (strcmp(order, "signal") == 0) answer_result(kill(atoi(first), atoi(rest)));
     else if (strcmp(order, "echo") == 0) echo(strtoul(first, NULL, 10));
     else if (strcmp(order, "say") == 0) answer_result(printf("%s\n", rest) + fflush(stdout));
     else if (strcmp(order, "redial") == 0) {
-      fclose(orders);
-      fclose(answers);
-      dial();
+      redial();
       answer_text("dialled again");
     } else if (strcmp(order, "exit") == 0) {
       answer_text("bye");
       return atoi(first);
     } else return 24;
   }
-  return 25;
 }
