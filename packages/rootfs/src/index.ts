@@ -3,6 +3,14 @@ export { FIXED_TIME_SECONDS, type ImageSource } from './image/lay-out-source.ts'
 export type { NpmPackage } from './image/npm-packages.ts';
 export { type CpioEntry, writeCpio } from './initrd/write-cpio.ts';
 export {
+  BZIMAGE_FILE,
+  type ExtractKernelOptions,
+  extractKernel,
+  GUEST_MODULES,
+  REQUIRED_MODULES,
+  VMLINUX_FILE,
+} from './kernel/extract-kernel.ts';
+export {
   DEFAULT_IMAGE_LIMITS,
   type ImageLimits,
   MAX_COMPONENT_BYTES,

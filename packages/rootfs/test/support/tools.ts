@@ -17,6 +17,6 @@ export function runTool(name: string, args: readonly string[], options: { input?
 /** `it` where these tools are installed; else a skip that names what is missing. */
 export function itWith(...names: readonly string[]): (name: string, test: () => unknown, timeoutMs?: number) => void {
   const missing = names.filter((name) => spawnSync(name, ['--version'], { env: { ...process.env, PATH } }).error !== undefined);
-  if (missing.length === 0) return (name, test, timeoutMs) => it(name, test as Parameters<TestAPI>[1], timeoutMs);
+  if (missing.length === 0) return (name, test, timeoutMs = 30_000) => it(name, test as Parameters<TestAPI>[1], timeoutMs);
   return (name) => it.skip(`${name} (not installed: ${missing.join(', ')})`, () => undefined);
 }
