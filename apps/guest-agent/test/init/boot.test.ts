@@ -102,6 +102,7 @@ describe.skipIf(typeof kernel === 'string')(`a booted VM${why}`, { timeout: BOOT
     expect(optionsOf('/opt/firecrew', 'ext4')).toMatch(/^ro,nosuid,nodev/);
     expect(await link.order('write /opt/firecrew/run other')).toBe('error: Read-only file system');
     expect(await link.order('loopback')).toBe('ok');
+    expect(await link.order('read /dev/fd/0')).toBe('');
 
     // Orphans are taken by pid 1: the order comes back once the middle process has ended, its child ends a moment later.
     expect(await link.order('orphan')).toBe('ok');
