@@ -8,6 +8,12 @@ export const MAX_CONFIG_BYTES = 1024 * 1024;
 /** Folders that a configuration may have made. */
 export const MAX_FOLDERS = 64;
 
+/** The account that commands run as, where that is another than the agent's own. */
+export interface ExecUser {
+  readonly uid: number;
+  readonly gid: number;
+}
+
 /** What the host tells the guest agent before it dials. */
 export interface AgentConfig {
   readonly generation: number;
@@ -23,6 +29,8 @@ export interface AgentConfig {
   readonly stateFolder: string;
   /** Folders made before anything runs, where they are missing; at most `MAX_FOLDERS`. */
   readonly folders: readonly string[];
+  /** Commands and what is put into the guest are this account's; null: the agent's own. What is read-only stays the agent's. */
+  readonly user: ExecUser | null;
   readonly attemptMarker: string;
   /** Variables of every exec, below the caller's and above them. */
   readonly environment: Readonly<Record<string, string>>;
@@ -106,6 +114,7 @@ export function parseConfig(text: string): AgentConfig {
     modelRoute: take('modelRoute', isBoolean),
     stateFolder: take('stateFolder', isPath),
     folders: take('folders', isFolders),
+    user: take('user', isUser),
     attemptMarker: take('attemptMarker', isText),
     environment: take('environment', isEnvironment),
     platform: take('platform', isEnvironment),
@@ -132,6 +141,8 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '' && !value.includes('\0');
 const isPath = (value: unknown): value is string => isText(value) && value.startsWith('/');
+const isUser = (value: unknown): value is ExecUser | null =>
+  value === null || (isRecord(value) && Object.keys(value).sort().join() === 'gid,uid' && isPositive(value.uid) && isPositive(value.gid));
 const isFolders = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.length <= MAX_FOLDERS && value.every(isPath);
 const isSecret = (value: unknown): value is string => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);

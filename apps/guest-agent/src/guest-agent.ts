@@ -1,7 +1,7 @@
-import { mkdir } from 'node:fs/promises';
 import { GENERATION, type HealthReply } from '@firecrew/protocol';
 import type { AgentConfig } from './agent-config.ts';
 import { ExecTable } from './exec/exec-table.ts';
+import { makeFolders } from './files/make-folders.ts';
 import { SentTrees } from './files/sent-trees.ts';
 import { LinkClient } from './link/link-client.ts';
 import { LoopbackPump } from './link/loopback-pumps.ts';
@@ -25,7 +25,7 @@ export class GuestAgent {
 
   /** Starts the listeners; the link is dialled by `run`. `note` gets lines for the console. */
   static async start(config: AgentConfig, note: (text: string) => void): Promise<GuestAgent> {
-    for (const folder of [...config.folders, config.stateFolder]) await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeFolders(config);
     const session = (): LinkClient['session'] => client.session;
     // The listeners are there before the first exec, since a client whose first dial is refused does not try again.
     const proxy = await LoopbackPump.start(config.ports.proxy, { t: 'tunnel' }, session);
@@ -36,6 +36,7 @@ export class GuestAgent {
     const services: Services = {
       execs,
       trees: new SentTrees(),
+      user: config.user,
       health: () => health(proxy, model, execs),
       shutdown: () => {
         setTimeout(() => void agent.close(), LAST_ANSWER_MS);

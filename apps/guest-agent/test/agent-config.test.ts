@@ -16,6 +16,7 @@ const config = {
   modelRoute: false,
   resync: true,
   folders: ['/workspace'],
+  user: { uid: 1000, gid: 1000 },
   stateFolder: '/state',
   attemptMarker: 'attempt',
   environment: { PATH: '/bin' },
@@ -43,6 +44,8 @@ describe('the configuration of the agent', () => {
     { what: 'a variable is no text', change: { environment: { A: 1 } } },
     { what: 'a variable holds a NUL', change: { platform: { A: 'a\0b' } } },
     { what: 'the generation is 0', change: { generation: 0 } },
+    { what: 'its user is root', change: { user: { uid: 0, gid: 0 } } },
+    { what: 'its user has more than two ids', change: { user: { uid: 1, gid: 1, name: 'x' } } },
     { what: 'a folder is relative', change: { folders: ['workspace'] } },
     { what: 'there are too many folders', change: { folders: Array.from({ length: 65 }, () => '/a') } },
   ])('is refused without its secret when $what', ({ change }) => {

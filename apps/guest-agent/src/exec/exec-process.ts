@@ -3,6 +3,7 @@ import { constants } from 'node:os';
 import { CodedError, codeOf } from '@firecrew/base';
 import type { ExecEnd } from '@firecrew/protocol';
 import { findMarked, killMarked, signalProcess } from '@firecrew/vmm';
+import type { ExecUser } from '../agent-config.ts';
 import { EXEC_VARIABLE } from './exec-environment.ts';
 import { DRAIN_MAX_MS, DRAIN_QUIET_MS, KILL_GRACE_MS, KILL_WAIT_MS, LAST_BYTES_MS } from './limits.ts';
 import type { OutputLog } from './output-log.ts';
@@ -17,6 +18,8 @@ export interface ExecCommand {
   readonly cwd: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
+  /** Account it runs as; null: the agent's own. */
+  readonly user: ExecUser | null;
 }
 
 interface LeaderEnd {
@@ -52,7 +55,7 @@ export class ExecProcess {
    * `exec_failed`; then nothing runs.
    */
   static async start(command: ExecCommand, log: OutputLog, stateFolder: string): Promise<ExecProcess> {
-    const pipe = await openOutputPipe(stateFolder, command.id);
+    const pipe = await openOutputPipe(stateFolder, command.id, { user: command.user });
     const [program = '', ...rest] = command.argv;
     let exec: ExecProcess | undefined;
     try {
@@ -61,6 +64,7 @@ export class ExecProcess {
         env: command.environment,
         stdio: ['ignore', pipe.writer, pipe.writer],
         detached: true,
+        ...command.user,
       });
       const started = startOf(child);
       // Made before the start is awaited, so that no end and no byte is missed.

@@ -88,7 +88,7 @@ export class ExecTable {
     const log = new OutputLog(path, request.outputLimitBytes);
     try {
       const mark = execMark(this.#config.attemptMarker, id);
-      const checked = { id, mark, argv: command.argv, cwd, environment: environment.environment, timeoutMs };
+      const checked = { id, mark, argv: command.argv, cwd, environment: environment.environment, timeoutMs, user: this.#config.user };
       const process = await ExecProcess.start(checked, log, this.#config.stateFolder);
       const exec: Exec = { log, process, isRunning: true };
       this.#execs.set(id, exec);

@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process';
 import { closeSync, constants, openSync, rmSync } from 'node:fs';
+import { chown } from 'node:fs/promises';
 import { connect, createServer, Socket } from 'node:net';
 import { join } from 'node:path';
+import type { ExecUser } from '../agent-config.ts';
 import { FIFO_TIMEOUT_MS } from './limits.ts';
 
 /** One pipe for both outputs of a process, so that their order is kept. */
@@ -17,10 +19,17 @@ export interface OutputPipe {
  * Opens the pipe. A FIFO where the system has `mkfifo`, since a socket cannot be opened again as `/dev/stderr`, which many scripts
  * do; else a pair of sockets, so that nothing is needed of an image.
  */
-export async function openOutputPipe(folder: string, id: string, mkfifo: string = 'mkfifo'): Promise<OutputPipe> {
+export async function openOutputPipe(
+  folder: string,
+  id: string,
+  options: { readonly user?: ExecUser | null; readonly mkfifo?: string } = {},
+): Promise<OutputPipe> {
   const path = join(folder, `pipe-${id}`);
   try {
-    return (await makeFifo(path, mkfifo)) ? openFifo(path) : await openSocketPair(path);
+    const isFifo = await makeFifo(path, options.mkfifo ?? 'mkfifo');
+    // Commands open their output again by name (`/dev/stderr`).
+    if (isFifo && options.user != null) await chown(path, options.user.uid, options.user.gid);
+    return isFifo ? openFifo(path) : await openSocketPair(path);
   } finally {
     rmSync(path, { force: true });
   }

@@ -1,9 +1,10 @@
-import { chmod, lstat, mkdir, opendir } from 'node:fs/promises';
+import { chmod, lchown, lstat, mkdir, opendir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf } from '@firecrew/base';
 import type { LinkStream } from '@firecrew/link';
 import type { HostRequest } from '@firecrew/protocol';
 import { replaceTree, unpackTree } from '@firecrew/workspace';
+import type { ExecUser } from '../agent-config.ts';
 import { extractWithTar, findGnuTar } from './extract-with-tar.ts';
 import { hasMoreThan } from './peek-bytes.ts';
 
@@ -19,15 +20,21 @@ const CARRIED_OVER = ['.git'];
 
 /**
  * Unpacks the bytes of a stream into a fresh folder that takes the place of the target as a whole; a host-made `.git` in it stays.
+ * The tree becomes `user`'s, unless it is read-only.
  * Throws the codes of `unpackTree`, and Node's for a parent that cannot be made.
  */
-export async function receiveTree(stream: LinkStream, request: PutRequest): Promise<{ entries: number; bytes: number }> {
+export async function receiveTree(
+  stream: LinkStream,
+  request: PutRequest,
+  user: ExecUser | null = null,
+): Promise<{ entries: number; bytes: number }> {
   const { path, readOnly, maxBytes } = request;
   await mkdir(dirname(path), { recursive: true, mode: WRITABLE_FOLDER });
   // A read-only folder cannot be moved away by its owner.
   if (await exists(path)) await changeModes(path, WRITABLE_FOLDER, () => undefined);
   const stored = await storeTree(stream, path, maxBytes);
   if (readOnly) await changeModes(path, READ_ONLY_FOLDER, (mode) => ((mode & 0o100) === 0 ? 0o444 : 0o555));
+  else if (user !== null) await giveTree(path, user);
   return stored;
 }
 
@@ -67,6 +74,20 @@ async function changeModes(root: string, folderMode: number, fileMode: (mode: nu
     }
   }
   if (folderMode !== WRITABLE_FOLDER) for (const folder of folders.reverse()) await chmod(folder, folderMode);
+}
+
+/** Makes a tree an account's, links as links. */
+async function giveTree(root: string, { uid, gid }: ExecUser): Promise<void> {
+  await lchown(root, uid, gid);
+  const folders = [root];
+  for (let at = 0; at < folders.length && at < MAX_FOLDERS; at += 1) {
+    const folder = folders[at] ?? root;
+    for await (const entry of await opendir(folder)) {
+      const path = join(folder, entry.name);
+      await lchown(path, uid, gid);
+      if (entry.isDirectory()) folders.push(path);
+    }
+  }
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { codeOf, messageOf } from '@firecrew/base';
 import type { LinkStream } from '@firecrew/link';
 import { decodeMessage, type HealthReply, HOST_REQUEST_TYPES, type HostRequest, hostRequestSchema, type Reply } from '@firecrew/protocol';
+import type { ExecUser } from '../agent-config.ts';
 import type { ExecTable } from '../exec/exec-table.ts';
 import { receiveTree } from '../files/put-tree.ts';
 import type { SentTrees } from '../files/sent-trees.ts';
@@ -11,6 +12,8 @@ import type { SentTrees } from '../files/sent-trees.ts';
 export interface Services {
   readonly execs: ExecTable;
   readonly trees: SentTrees;
+  /** Whose the trees are that the host puts here; null: the agent's own. */
+  readonly user: ExecUser | null;
   readonly health: () => HealthReply;
   /** Ends the agent once the answer has left. */
   readonly shutdown: () => void;
@@ -49,7 +52,7 @@ async function serve(answer: Answer, request: HostRequest, services: Services): 
       return pipeline(Readable.from(output, { objectMode: false }), answer.accept().resume());
     }
     case 'put':
-      return answer.end({ ok: true, ...(await receiveTree(answer.accept(), request)) });
+      return answer.end({ ok: true, ...(await receiveTree(answer.accept(), request, services.user)) });
     case 'get': {
       const tree = await trees.open(request);
       return trees.send(tree, answer.accept().resume());

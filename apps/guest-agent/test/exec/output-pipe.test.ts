@@ -19,7 +19,7 @@ describe('the pipe of an exec', () => {
     { what: 'a FIFO', mkfifo: undefined },
     { what: 'two sockets where there is no mkfifo', mkfifo: '/no/such/mkfifo' },
   ])('$what keeps the order of both outputs and every byte, and leaves no file', async ({ mkfifo }) => {
-    const pipe = await openOutputPipe(folder, 'one', mkfifo);
+    const pipe = await openOutputPipe(folder, 'one', mkfifo === undefined ? {} : { mkfifo });
     const child = spawn('/bin/sh', ['-c', SCRIPT], { stdio: ['ignore', pipe.writer, pipe.writer] });
     pipe.closeWriter();
     const output = await text(pipe.reader);

@@ -17,6 +17,8 @@ export interface GuestPlace {
   readonly resync: boolean;
   /** Folders that the agent makes before anything else, each with its parents. */
   readonly folders: readonly string[];
+  /** Account that commands run as; null: the agent's own. */
+  readonly user: { readonly uid: number; readonly gid: number } | null;
   /** PATH of every exec. */
   readonly searchPath: string;
 }
@@ -33,6 +35,7 @@ export function guestConfig(spec: BootSpec, place: GuestPlace, secret: Uint8Arra
     modelRoute: spec.modelRoute ?? false,
     stateFolder: paths.state,
     folders: place.folders,
+    user: place.user,
     attemptMarker: spec.attemptMarker,
     lifeline: place.lifeline,
     environment: {

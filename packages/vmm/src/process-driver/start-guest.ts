@@ -101,6 +101,7 @@ function placeOf(spec: BootSpec, isolated: boolean, places: GuestFolder): GuestP
     lifeline: true,
     resync: false,
     folders: [],
+    user: null,
     searchPath: searchPath(spec.path, isolated ? PAYLOAD.node : spec.guestAgent.node),
   };
 }

@@ -1,5 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname } from 'node:path';
 import { CodedError, codeOf, messageOf } from '@firecrew/base';
 import type { LinkSession } from '@firecrew/link';
 import { MODEL_PORT, PROXY_PORT } from '@firecrew/protocol';
@@ -11,7 +11,7 @@ import type { BootSpec } from '../port/driver.ts';
 import { guestPaths, IN_GUEST } from '../process-driver/guest-layout.ts';
 import type { QemuMachine } from './qemu-arguments.ts';
 import { type QemuProcess, startQemu } from './start-qemu.ts';
-import { IN_VM, type VmAssets } from './vm-assets.ts';
+import { GUEST_USER, IN_VM, type VmAssets } from './vm-assets.ts';
 import { giveTo } from './vm-folder.ts';
 
 /** One QEMU with its link up. */
@@ -106,7 +106,7 @@ async function writeInitrd(spec: BootSpec, boot: GuestBoot, secret: Uint8Array):
 }
 
 function placeOf(spec: BootSpec, assets: VmAssets): GuestPlace {
-  const { workspace, home, tmp, agentDir, taskDir } = IN_GUEST;
+  const { workspace, home, agentDir, taskDir } = IN_GUEST;
   return {
     paths: guestPaths('/'),
     socketPath: IN_VM.socketPath,
@@ -114,7 +114,9 @@ function placeOf(spec: BootSpec, assets: VmAssets): GuestPlace {
     caBundle: spec.caBundle === null ? null : IN_VM.caBundle,
     lifeline: false,
     resync: true,
-    folders: [workspace, home, tmp, agentDir, taskDir, join(IN_VM.caBundle, '..')],
+    folders: [workspace, home, agentDir, taskDir, dirname(IN_VM.caBundle)],
+    // Root of the guest is the agent's alone: its secret and its link are no command's.
+    user: GUEST_USER,
     searchPath: searchPath(assets.path, IN_VM.node),
   };
 }

@@ -22,6 +22,8 @@ export interface VmAssets {
 export const DISK_SERIAL = { base: 'firecrew-base', scratch: 'firecrew-scratch', payload: 'firecrew-payload' } as const;
 /** Name of the virtual serial port that carries the link. */
 export const LINK_PORT_NAME = 'firecrew.link.0';
+/** Account that commands run as in a VM; the same as under bubblewrap. */
+export const GUEST_USER = { uid: 1000, gid: 1000 } as const;
 /** Where guest-init mounts the payload, and where the agent dials. */
 export const IN_VM = {
   payload: '/opt/firecrew',

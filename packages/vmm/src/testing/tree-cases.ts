@@ -114,8 +114,8 @@ export const treeCases: readonly DriverCase[] = [
   }),
   treeCase('a tree is rescued from the disk of a guest whose agent is dead', async ({ vm }, folder) => {
     await putTree(await vm.session(), vm.guestPaths.workspace, packTree(join(folder, 'tree')).stream);
-    // The parent of a command is the guest agent. Its own answer may be lost with it.
-    await shell(vm, 'kill -9 $PPID').catch(() => undefined);
+    await shell(vm, 'sync');
+    for (const pid of await vm.pids()) process.kill(pid, 'SIGKILL');
     await vm.exited;
     await assert.rejects(vm.session(), { code: 'vm_exited' });
     const rescued = await vm.rescue(vm.guestPaths.workspace);

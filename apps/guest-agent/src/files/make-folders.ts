@@ -1,0 +1,14 @@
+import { chown, mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { AgentConfig } from '../agent-config.ts';
+
+/** Makes the folders of a configuration: its own state for the agent alone, the others for the account that commands run as. */
+export async function makeFolders({ folders, stateFolder, user }: AgentConfig): Promise<void> {
+  for (const folder of folders) {
+    // Parents are walked through by that account; what they hold is closed by itself.
+    await mkdir(dirname(folder), { recursive: true, mode: 0o755 });
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    if (user !== null) await chown(folder, user.uid, user.gid);
+  }
+  await mkdir(stateFolder, { recursive: true, mode: 0o700 });
+}
