@@ -163,6 +163,24 @@ describe('the choice of a database', () => {
     expect([JSON.parse(memory()), notes]).toEqual([{ kind: 'own', namedBy: null }, []]);
   });
 
+  it('of two calls at the same moment is that of the first one', async () => {
+    const own = '{"kind":"own","namedBy":null}';
+    const { paths } = home;
+    // Another process remembers between our look into the memory and our own entry.
+    home = {
+      ...home,
+      paths: {
+        ...paths,
+        get dataDir() {
+          writeFileSync(paths.homeDatabase, own);
+          return paths.dataDir;
+        },
+      },
+    };
+    await choose(undefined, never, { settings: { databaseUrl: TEAM }, env: { FIRECREW_DATABASE_URL: TEAM } });
+    expect(notes).toEqual([expect.stringContaining('used its own PostgreSQL before')]);
+  });
+
   it.each(['', '{"kind":"url"', '{"kind":"url","host":"db"}', '{"kind":"own","namedBy":null,"password":"x"}'])(
     'is refused where what the home remembers cannot be read: %s',
     async (text) => {

@@ -16,6 +16,9 @@ import {
 import { hasOwnCluster, readHomeDatabase, rememberHomeDatabase } from './home-database.ts';
 import { readJoined } from './service-config.ts';
 
+/** One to decide, one after a look, and a few for calls that remember at the same moment. */
+const ROUNDS_MAX = 8;
+
 /** What the caller says about the database. */
 export interface DatabaseCall {
   readonly settings: Settings;
@@ -51,7 +54,7 @@ export async function chooseDatabase(home: Home, call: DatabaseCall, inspect: In
   if (readJoined(home) !== undefined) return { kind: 'own' };
   const { explicit, ambient } = await readNamed(call);
   let look: Look | undefined;
-  for (;;) {
+  for (let round = 0; round < ROUNDS_MAX; round += 1) {
     const remembered = readHomeDatabase(home.paths);
     const decision = decideDatabase({
       explicit: explicit?.database,
@@ -73,6 +76,11 @@ export async function chooseDatabase(home: Home, call: DatabaseCall, inspect: In
     if (explicit !== undefined) return explicit.choice;
     if (ambient !== undefined && 'url' in ambient) return { kind: 'url', url: ambient.url };
   }
+  const { homeDatabase } = home.paths;
+  throw new CodedError('home_damaged', `${homeDatabase} is another one each time it is read`, {
+    id: homeDatabase,
+    action: 'End what writes to it, and run the command again.',
+  });
 }
 
 async function readNamed({ settings, env, databaseFlag }: DatabaseCall): Promise<Named> {
