@@ -25,6 +25,18 @@ export {
   MAX_RESOLVE_STEPS,
 } from './limits.ts';
 export type { Architecture } from './oci/choose-image.ts';
+export {
+  type BuildPayloadOptions,
+  buildPayload,
+  MAX_PAYLOAD_BYTES,
+  PAYLOAD_BLOCK_BYTES,
+  PAYLOAD_FILE,
+  PAYLOAD_MOUNT,
+  PAYLOAD_ZSTD_LEVEL,
+  type PayloadEntry,
+  payloadEntries,
+  writePayload,
+} from './payload/build-payload.ts';
 export type { OnProgress, Progress } from './progress.ts';
 export { createScratch, SCRATCH_LABEL, type ScratchSpec } from './scratch/create-scratch.ts';
 export type {

@@ -95,8 +95,6 @@ export const payloadManifestSchema = z.strictObject({
   /** Folder of the guest that it is to be mounted at: its programs name it. */
   mountPoint: text,
   nodeVersion: text,
-  /** Generation of the guest link that its agent speaks. */
-  guestLinkGeneration: z.int().positive().nullable(),
   /** Bytes of its files before they were packed. */
   unpackedBytes: z.int().positive(),
 });

@@ -5,6 +5,8 @@ import { CodedError, codeOf, messageOf } from '@firecrew/base';
 
 /** Standard error that is kept of a tool, its end. */
 const STDERR_KEPT_CHARS = 4_000;
+/** Output of a tool that is read as text. */
+const MAX_PRINTED_BYTES = 1024 * 1024;
 
 /** A program of this machine, and the packages that bring it. */
 export interface Tool {
@@ -69,6 +71,21 @@ export async function runTool(call: ToolCall): Promise<void> {
   } finally {
     call.signal?.removeEventListener('abort', stop);
   }
+}
+
+/** What a tool prints, as text of at most 1 MiB. Throws `tool_missing`, `tool_failed`. */
+export async function readToolOutput(tool: Tool, args: readonly string[], signal?: AbortSignal): Promise<string> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  const output = async (stream: Readable): Promise<void> => {
+    for await (const part of stream as AsyncIterable<Buffer>) {
+      bytes += part.length;
+      if (bytes > MAX_PRINTED_BYTES) throw failed(tool, `it printed more than ${MAX_PRINTED_BYTES} bytes`);
+      parts.push(part);
+    }
+  };
+  await runTool({ tool, args, output, signal });
+  return Buffer.concat(parts).toString();
 }
 
 /** Whether a tool is on this machine. */
