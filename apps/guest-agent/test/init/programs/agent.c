@@ -22,11 +22,13 @@ static char config[4096];
 
 /* What comes from the host, and what goes to it. */
 static FILE *orders, *answers;
+static int dials;
 
 static void dial(void) {
   struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "/run/firecrew/link.sock"};
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0) exit(21);
+  dials++;
   orders = fdopen(fd, "r");
   answers = fdopen(dup(fd), "w");
 }
@@ -54,6 +56,12 @@ static void answer_file(const char *path) {
   if (size < 0) snprintf(bytes, sizeof bytes, "error: %s", strerror(errno));
   answer(bytes, size < 0 ? strlen(bytes) : (size_t)size);
   if (fd >= 0) close(fd);
+}
+
+static void answer_number(int number) {
+  char text[20];
+  snprintf(text, sizeof text, "%d", number);
+  answer_text(text);
 }
 
 /* `ok`, or why not. */
@@ -153,13 +161,14 @@ int main(int argc, char **argv) {
     line[strcspn(line, "\n")] = 0;
     char *order = strtok(line, " "), *first = strtok(NULL, " "), *rest = strtok(NULL, "");
     if (strcmp(order, "describe") == 0) describe(argc, argv);
+    else if (strcmp(order, "dials") == 0) answer_number(dials);
     else if (strcmp(order, "config") == 0) answer_text(config);
     else if (strcmp(order, "read") == 0) answer_file(first);
     else if (strcmp(order, "write") == 0) answer_result(write_text(first, rest));
     else if (strcmp(order, "remove") == 0) answer_result(unlink(first));
     else if (strcmp(order, "loopback") == 0) answer_result(use_loopback());
     else if (strcmp(order, "orphan") == 0) answer_result(leave_orphan());
-    else if (strcmp(order, "zombies") == 0) answer_text(count_zombies() == 0 ? "none" : "some");
+    else if (strcmp(order, "zombies") == 0) answer_number(count_zombies());
     else if (strcmp(order, "signal") == 0) answer_result(kill(atoi(first), atoi(rest)));
     else if (strcmp(order, "echo") == 0) echo(strtoul(first, NULL, 10));
     else if (strcmp(order, "say") == 0) answer_result(printf("%s\n", rest) + fflush(stdout));

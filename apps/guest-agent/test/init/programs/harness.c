@@ -8,6 +8,7 @@
  */
 #include "init.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,23 @@ long long now_ms(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return time.tv_sec * 1000LL + time.tv_nsec / 1000000;
+}
+
+/* A port takes part of a write where a Unix socket takes all, so here a write or read takes part of what it could, by chance. */
+static bool cuts;
+ssize_t __real_write(int fd, const void *bytes, size_t size);
+ssize_t __real_read(int fd, void *bytes, size_t size);
+
+static size_t cut(size_t size) {
+  return cuts && size > 1 && rand() % 2 ? 1 + rand() % (size - 1) : size;
+}
+
+ssize_t __wrap_write(int fd, const void *bytes, size_t size) {
+  return __real_write(fd, bytes, cut(size));
+}
+
+ssize_t __wrap_read(int fd, void *bytes, size_t size) {
+  return __real_read(fd, bytes, cut(size));
 }
 
 /* All of the standard input, in memory that ends with it: a read beyond is seen by the sanitizer. */
@@ -99,6 +117,8 @@ static int run_relay(const char *link, const char *path) {
   int listener = listen_on(path);
   if (listener < 0) return 5;
   relay_start(&relay, &options.link, listener);
+  cuts = true;
+  signal(SIGPIPE, SIG_IGN); /* As pid 1 does. */
   puts("listening");
   fflush(stdout);
   for (unsigned long long turns = 0;; turns++) {

@@ -17,7 +17,19 @@ export function buildHarness(folder: string): string {
   const missing = PURE.filter((name) => !readdirSync(SOURCES).includes(name));
   if (missing.length > 0) throw new Error(`these sources are gone: ${missing.join(', ')}`);
   const target = join(folder, 'harness');
-  const flags = ['-std=c11', '-D_GNU_SOURCE', '-g', '-O1', '-Wall', '-Wextra', '-Werror', `-I${SOURCES}`, '-o', target];
+  const flags = [
+    '-std=c11',
+    '-D_GNU_SOURCE',
+    '-g',
+    '-O1',
+    '-Wall',
+    '-Wextra',
+    '-Werror',
+    '-Wl,--wrap=read,--wrap=write',
+    `-I${SOURCES}`,
+    '-o',
+    target,
+  ];
   const sources = [join(PROGRAMS, 'harness.c'), ...PURE.map((name) => join(SOURCES, name))];
   try {
     runTool(compiler ?? 'cc', ['-fsanitize=address,undefined', '-fno-sanitize-recover=all', ...flags, ...sources]);
@@ -61,7 +73,8 @@ export async function startRelay(harness: string, link: string, socketPath: stri
     thousands: () => said.split('turns ').length - 1,
     stop: async () => {
       // Ended already: a sanitizer or a fault ended it, and the test has to fail.
-      if (child.exitCode !== null) throw new Error(`the relay ended with ${child.exitCode} in the middle of the test`);
+      const early = child.exitCode ?? child.signalCode;
+      if (early !== null) throw new Error(`the relay ended with ${early} in the middle of the test`);
       const gone = once(child, 'exit');
       child.kill('SIGKILL');
       await gone;
