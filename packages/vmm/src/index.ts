@@ -20,6 +20,8 @@ export { GuestRefusal, MAX_BODY_BYTES } from './guest-client/read-body.ts';
 export { type GuestHealth, guestHealth, shutdownGuest } from './guest-client/simple-requests.ts';
 export { DEFAULT_PUT_BYTES, getTree, type PutOptions, putTree } from './guest-client/transfers.ts';
 export { GuestEndpoint, MAX_GUEST_CONNECTIONS, refuseStream, SESSION_WAIT_MS } from './guest-endpoint/guest-endpoint.ts';
+export { VM_BOOT_TIMEOUT_MS } from './machine/start-vm.ts';
+export type { Accelerator, MachineModel, VmAssets } from './machine/vm-assets.ts';
 export type {
   BootSpec,
   DestroyReport,
@@ -45,8 +47,7 @@ export {
   MAX_KILL_PASSES,
   signalProcess,
 } from './processes/marked-processes.ts';
-export { QemuDriver, type QemuDriverOptions, VM_BOOT_TIMEOUT_MS } from './qemu-driver/qemu-driver.ts';
-export type { Accelerator, MachineModel, VmAssets } from './qemu-driver/vm-assets.ts';
+export { QemuDriver, type QemuDriverOptions } from './qemu-driver/qemu-driver.ts';
 export { type IgnoreFile, ignoredFolders } from './tree-transfer/ignore-rules.ts';
 export { NO_EXCLUSION, treeSelectionOf, trimExclusion } from './tree-transfer/select-tree.ts';
 export { INCOMPLETE_REASONS, trailerOf } from './tree-transfer/trailer.ts';

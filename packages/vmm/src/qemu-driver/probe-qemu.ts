@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { messageOf } from '@firecrew/base';
+import type { Accelerator, VmAssets } from '../machine/vm-assets.ts';
 import type { DriverProbe } from '../port/driver.ts';
-import type { Accelerator, VmAssets } from './vm-assets.ts';
 
 /** Time for `--version`, in `ms`. */
 const VERSION_TIMEOUT_MS = 10_000;

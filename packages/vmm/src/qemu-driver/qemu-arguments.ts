@@ -1,4 +1,4 @@
-import { type Accelerator, DISK_SERIAL, LINK_PORT_NAME, type MachineModel } from './vm-assets.ts';
+import { type Accelerator, DISK_SERIAL, LINK_PORT_NAME, type MachineModel } from '../machine/vm-assets.ts';
 
 /** Everything that the command line of one QEMU depends on. */
 export interface QemuMachine {

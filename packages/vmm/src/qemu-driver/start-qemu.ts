@@ -3,13 +3,14 @@ import { type FileHandle, open, stat } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { CodedError, messageOf } from '@firecrew/base';
 import { checkSocketPath } from '@firecrew/link';
+import { ConsoleTail } from '../machine/console-tail.ts';
+import type { Machine } from '../machine/machine.ts';
+import { giveTo } from '../machine/vm-folder.ts';
 import type { GuestOwner, VmExit } from '../port/driver.ts';
 import { ATTEMPT_VARIABLE } from '../processes/marked-processes.ts';
-import { ConsoleTail } from './console-tail.ts';
-import { describeEnd, type VmEndCause } from './describe-end.ts';
+import { describeEnd } from './describe-end.ts';
 import { type QemuMachine, qemuArguments } from './qemu-arguments.ts';
 import { QmpClient } from './qmp-client.ts';
-import { giveTo } from './vm-folder.ts';
 
 /** Time from the start of QEMU until it has dialled its monitor, in `ms`. */
 export const QEMU_START_TIMEOUT_MS = 15_000;
@@ -24,17 +25,8 @@ export interface QemuLaunch {
   readonly attemptMarker: string;
 }
 
-/** A QEMU that runs and answers on its monitor. */
-export interface QemuProcess {
-  readonly pid: number;
-  readonly qmp: QmpClient;
-  readonly console: ConsoleTail;
-  /** Settles with how it ended; never rejects. */
-  readonly exited: Promise<VmExit & { readonly cause: VmEndCause }>;
-}
-
 /** Starts QEMU as the VM's user and waits for its monitor. Rejects with `qemu_failed`; nothing is then left running. */
-export async function startQemu(launch: QemuLaunch): Promise<QemuProcess> {
+export async function startQemu(launch: QemuLaunch): Promise<Machine> {
   const { machine } = launch;
   checkSocketPath(machine.qmpSocket);
   const files = await openAssets(machine);
@@ -54,7 +46,7 @@ export async function startQemu(launch: QemuLaunch): Promise<QemuProcess> {
   }
 }
 
-async function whenUp(child: ChildProcess, monitor: { readonly connected: Promise<Socket> }): Promise<QemuProcess> {
+async function whenUp(child: ChildProcess, monitor: { readonly connected: Promise<Socket> }): Promise<Machine> {
   const tail = new ConsoleTail();
   child.stdout?.on('data', (part: Buffer) => tail.add(part));
   let messages = '';
@@ -72,17 +64,30 @@ async function whenUp(child: ChildProcess, monitor: { readonly connected: Promis
   });
   const exited = ended.then((exit) => {
     const cause = describeEnd(qmp?.events ?? [], exit);
-    return { ...exit, cause, detail: `${cause}${describeMessages(messages)}${describeConsole(tail)}` };
+    return { ...exit, detail: `${cause}${describeMessages(messages)}${describeConsole(tail)}` };
   });
   const early = exited.then((exit) => {
     throw failed(`it ended (${exit.signal ?? `exit ${exit.code ?? 'unknown'}`}): ${messages.trim() || 'it said nothing'}`);
   });
   early.catch(() => undefined);
   try {
-    const socket = await Promise.race([monitor.connected, early, late()]);
-    qmp = new QmpClient(socket);
-    await qmp.start();
-    return { pid: child.pid ?? 0, qmp, console: tail, exited };
+    const client = new QmpClient(await Promise.race([monitor.connected, early, late()]));
+    qmp = client;
+    await client.start();
+    return {
+      console: tail,
+      exited,
+      // The monitor tells the ends apart by itself.
+      expectEnd: () => undefined,
+      kill: async () => {
+        child.kill('SIGKILL');
+        await exited;
+      },
+      release: async () => {
+        client.close();
+        return [];
+      },
+    };
   } catch (error) {
     child.kill('SIGKILL');
     await ended;

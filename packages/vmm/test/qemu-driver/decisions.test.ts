@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CONSOLE_TAIL_BYTES, ConsoleTail } from '../../src/qemu-driver/console-tail.ts';
+import { CONSOLE_TAIL_BYTES, ConsoleTail } from '../../src/machine/console-tail.ts';
 import { describeEnd } from '../../src/qemu-driver/describe-end.ts';
 import { kernelCommandLine, type QemuMachine, qemuArguments } from '../../src/qemu-driver/qemu-arguments.ts';
 

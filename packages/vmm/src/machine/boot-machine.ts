@@ -9,66 +9,50 @@ import { type GuestPlace, guestConfig, searchPath } from '../guest-config/guest-
 import { GuestEndpoint } from '../guest-endpoint/guest-endpoint.ts';
 import type { BootSpec } from '../port/driver.ts';
 import { guestPaths, IN_GUEST } from '../process-driver/guest-layout.ts';
-import type { QemuMachine } from './qemu-arguments.ts';
-import { type QemuProcess, startQemu } from './start-qemu.ts';
+import type { ConsoleTail } from './console-tail.ts';
+import type { BootedMachine, Machine } from './machine.ts';
 import { GUEST_USER, IN_VM, type VmAssets } from './vm-assets.ts';
 import { giveTo } from './vm-folder.ts';
 
-/** One QEMU with its link up. */
-export interface BootedGuest {
-  readonly endpoint: GuestEndpoint;
-  readonly qemu: QemuProcess;
-}
-
 /** What one boot needs beside the spec. */
-export interface GuestBoot {
-  readonly program: string;
+export interface MachineBoot {
   readonly assets: VmAssets;
-  readonly machine: Omit<QemuMachine, 'initrd'>;
+  /** Host path of the socket at which the guest's dials arrive. */
+  readonly linkSocket: string;
+  /** The stream behind that socket outlives the guest agent. */
+  readonly resync: boolean;
   /** The VM's own initrd; written here. */
   readonly initrd: string;
-  /** From the start of QEMU to the guest agent's first answer, in `ms`. */
+  /** From the start of the VMM to the guest agent's first answer, in `ms`. */
   readonly timeoutMs: number;
+  /** Starts the VMM; when it rejects nothing of it runs. */
+  readonly start: () => Promise<Machine>;
 }
 
 /**
- * Boots a VM and waits until its guest agent has answered. Rejects with `vm_boot_hung`, `vm_ended_at_boot`, `qemu_failed` or
- * `vm_file_missing`; nothing of it runs then.
+ * Boots a VM and waits until its guest agent has answered. Rejects with `vm_boot_hung`, `vm_ended_at_boot`, `vm_file_missing` or
+ * what the start of the VMM rejects with; nothing of it runs then.
  */
-export async function bootGuest(spec: BootSpec, boot: GuestBoot): Promise<BootedGuest> {
-  const endpoint = await GuestEndpoint.open(spec, boot.machine.linkSocket, spec.owner, true);
-  let qemu: QemuProcess | undefined;
+export async function bootMachine(spec: BootSpec, boot: MachineBoot): Promise<BootedMachine> {
+  const endpoint = await GuestEndpoint.open(spec, boot.linkSocket, spec.owner, boot.resync);
+  let machine: Machine | undefined;
   try {
     await writeInitrd(spec, boot, endpoint.secret);
-    qemu = await startQemu({
-      program: boot.program,
-      machine: { ...boot.machine, initrd: boot.initrd },
-      owner: spec.owner,
-      attemptMarker: spec.attemptMarker,
-    });
-    const session = await firstSession(spec, boot, endpoint, qemu);
+    machine = await boot.start();
+    const session = await firstSession(spec, boot, endpoint, machine);
     await guestHealth(session);
-    return { endpoint, qemu };
+    return { endpoint, machine };
   } catch (error) {
-    if (qemu !== undefined) await killQemu(qemu);
+    await machine?.kill();
+    await machine?.release();
     await endpoint.close();
     throw error;
   }
 }
 
-/** Ends a QEMU at once and waits until it is gone. */
-export async function killQemu(qemu: QemuProcess): Promise<void> {
-  try {
-    process.kill(qemu.pid, 'SIGKILL');
-  } catch (error) {
-    if (codeOf(error) !== 'ESRCH') throw error;
-  }
-  await qemu.exited;
-}
-
-async function firstSession(spec: BootSpec, boot: GuestBoot, endpoint: GuestEndpoint, qemu: QemuProcess): Promise<LinkSession> {
-  const ended = qemu.exited.then((exit) => {
-    throw new CodedError('vm_ended_at_boot', `VM ${spec.vmId} ended before its guest agent answered: ${exit.detail ?? exit.cause}.`, {
+async function firstSession(spec: BootSpec, boot: MachineBoot, endpoint: GuestEndpoint, machine: Machine): Promise<LinkSession> {
+  const ended = machine.exited.then(({ detail }) => {
+    throw new CodedError('vm_ended_at_boot', `VM ${spec.vmId} ended before its guest agent answered: ${detail ?? 'no reason is known'}.`, {
       id: spec.vmId,
       action: 'The last lines of its console name the stage; `firecrew image list` says what it was made of.',
     });
@@ -76,19 +60,23 @@ async function firstSession(spec: BootSpec, boot: GuestBoot, endpoint: GuestEndp
   ended.catch(() => undefined);
   const up = endpoint.session(boot.timeoutMs).catch((cause: unknown) => {
     if (codeOf(cause) !== 'link_not_up') throw cause;
-    const lines = qemu.console.lines(6).join(' | ');
-    throw new CodedError('vm_boot_hung', `VM ${spec.vmId} did not come up within ${boot.timeoutMs} ms; its console ends with: ${lines}`, {
-      id: spec.vmId,
-      action: 'Try again on a less busy host, or raise the boot time limit of the node.',
-      cause,
-    });
+    throw bootHung(spec, boot.timeoutMs, machine.console, cause);
   });
   return await Promise.race([up, ended]);
 }
 
+function bootHung(spec: BootSpec, timeoutMs: number, console: ConsoleTail, cause: unknown): CodedError {
+  const lines = console.lines(6).join(' | ');
+  return new CodedError('vm_boot_hung', `VM ${spec.vmId} did not come up within ${timeoutMs} ms; its console ends with: ${lines}`, {
+    id: spec.vmId,
+    action: 'Try again on a less busy host, or raise the boot time limit of the node.',
+    cause,
+  });
+}
+
 /** The shared initrd and, behind it, this VM's configuration: on no disk of the guest, on no command line, gone when its root is switched. */
-async function writeInitrd(spec: BootSpec, boot: GuestBoot, secret: Uint8Array): Promise<void> {
-  const config = `${JSON.stringify(guestConfig(spec, placeOf(spec, boot.assets), secret))}\n`;
+async function writeInitrd(spec: BootSpec, boot: MachineBoot, secret: Uint8Array): Promise<void> {
+  const config = `${JSON.stringify(guestConfig(spec, placeOf(spec, boot), secret))}\n`;
   const shared = await readFile(boot.assets.initrd).catch((cause: unknown) => {
     throw new CodedError('vm_file_missing', `The initrd ${boot.assets.initrd} cannot be read: ${messageOf(cause)}`, {
       id: boot.assets.initrd,
@@ -105,7 +93,7 @@ async function writeInitrd(spec: BootSpec, boot: GuestBoot, secret: Uint8Array):
   await giveTo(spec.owner, boot.initrd, 0o400);
 }
 
-function placeOf(spec: BootSpec, assets: VmAssets): GuestPlace {
+function placeOf(spec: BootSpec, { assets, resync }: MachineBoot): GuestPlace {
   const { workspace, home, agentDir, taskDir } = IN_GUEST;
   return {
     paths: guestPaths('/'),
@@ -113,7 +101,7 @@ function placeOf(spec: BootSpec, assets: VmAssets): GuestPlace {
     ports: { proxy: PROXY_PORT, model: MODEL_PORT },
     caBundle: spec.caBundle === null ? null : IN_VM.caBundle,
     lifeline: false,
-    resync: true,
+    resync,
     folders: [workspace, home, agentDir, taskDir, dirname(IN_VM.caBundle)],
     // Root of the guest is the agent's alone: its secret and its link are no command's.
     user: GUEST_USER,

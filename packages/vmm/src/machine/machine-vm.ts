@@ -1,47 +1,45 @@
 import { CodedError, codeOf } from '@firecrew/base';
 import type { LinkSession } from '@firecrew/link';
+import { isLinkError } from '../guest-client/execs.ts';
 import { shutdownGuest } from '../guest-client/simple-requests.ts';
 import { getTree } from '../guest-client/transfers.ts';
 import type { BootSpec, DestroyReport, GuestPaths, OutgoingTree, TreeExclusion, Vm, VmExit } from '../port/driver.ts';
 import { guestPaths, IN_GUEST } from '../process-driver/guest-layout.ts';
 import { removeGuestFolder } from '../process-driver/remove-folder.ts';
 import { findMarked, killMarked } from '../processes/marked-processes.ts';
-import { type BootedGuest, killQemu } from './boot-guest.ts';
-import type { VmFolder } from './vm-folder.ts';
+import type { BootedMachine, Machine } from './machine.ts';
 
 /** Time a guest has to sync its disk and reset after it was asked to, in `ms`; emulation is slow. */
 export const GUEST_SHUTDOWN_MS = 5000;
 
 /** Boots the VM that reads the dead one's disk. */
-export type BootRescue = () => Promise<BootedGuest>;
+export type BootRescue = () => Promise<BootedMachine>;
 
-/** One VM under QEMU. */
-export class QemuVm implements Vm {
+/** One VM of a VMM. */
+export class MachineVm implements Vm {
   readonly id: string;
   readonly isolation = 'vm' as const;
   readonly guestPaths: GuestPaths;
   readonly socketPath: string;
   readonly exited: Promise<VmExit>;
   readonly #spec: BootSpec;
-  readonly #places: VmFolder;
-  readonly #guest: BootedGuest;
+  readonly #booted: BootedMachine;
   readonly #bootRescue: BootRescue;
-  #rescue: Promise<BootedGuest> | undefined;
-  #stopped: Promise<number> | undefined;
+  #rescue: Promise<BootedMachine> | undefined;
+  #stopped: Promise<Stopped> | undefined;
   #destroyed: Promise<DestroyReport> | undefined;
 
-  constructor(spec: BootSpec, places: VmFolder, guest: BootedGuest, bootRescue: BootRescue) {
+  constructor(spec: BootSpec, booted: BootedMachine, bootRescue: BootRescue) {
     this.id = spec.vmId;
     const { workspace, home, tmp, agentDir, taskDir } = guestPaths('/');
     this.guestPaths = { workspace, home, tmp, agentDir, taskDir };
-    this.socketPath = places.linkSocket;
-    this.exited = guest.qemu.exited;
+    this.socketPath = booted.endpoint.socketPath;
+    this.exited = booted.machine.exited;
     this.#spec = spec;
-    this.#places = places;
-    this.#guest = guest;
+    this.#booted = booted;
     this.#bootRescue = bootRescue;
-    void guest.qemu.exited.then(({ detail }) => {
-      guest.endpoint.fail(
+    void booted.machine.exited.then(({ detail }) => {
+      booted.endpoint.fail(
         new CodedError('vm_exited', `VM ${spec.vmId} ended: ${detail ?? 'no reason is known'}.`, {
           id: spec.vmId,
           action: 'Rescue its tree, destroy it, and start the attempt again.',
@@ -55,15 +53,14 @@ export class QemuVm implements Vm {
   }
 
   session(timeoutMs?: number): Promise<LinkSession> {
-    return this.#guest.endpoint.session(timeoutMs);
+    return this.#booted.endpoint.session(timeoutMs);
   }
 
   /** Reads the disk in a second VM of ours, which executes nothing of it. One rescue VM serves all calls until `destroy`. */
   async rescue(path: string, exclude?: TreeExclusion): Promise<OutgoingTree> {
     const { workspace } = IN_GUEST;
-    const parts = path.split('/').slice(1);
     // Only the delivered folder is ever read back; the rescue agent opens it by name, and a link in its place is refused there.
-    if (!path.startsWith('/') || parts.some((part) => part === '' || part === '.' || part === '..') || path !== workspace) {
+    if (path !== workspace) {
       throw new CodedError('rescue_refused', `${JSON.stringify(path)} of VM ${this.id} cannot be read: it is not ${workspace}.`, {
         id: this.id,
         action: 'Ask for the workspace by its real path.',
@@ -81,49 +78,69 @@ export class QemuVm implements Vm {
   }
 
   async #destroy(): Promise<DestroyReport> {
-    let killed = await this.#stop();
+    const { attemptMarker: marker, folder } = this.#spec;
+    const { killed, left } = await this.#stop();
     const rescue = await this.#rescue?.catch(() => undefined);
     if (rescue !== undefined) {
-      await killQemu(rescue.qemu);
-      rescue.qemu.qmp.close();
+      await rescue.machine.kill();
+      left.push(...(await rescue.machine.release()));
       await rescue.endpoint.close();
     }
-    await this.#guest.endpoint.close();
-    killed += (await killMarked(this.#spec.attemptMarker)).killed.length;
-    const isRemoved = await removeGuestFolder(this.#places.folder);
-    const left = [...findMarked(this.#spec.attemptMarker).map((pid) => `process ${pid}`), ...(isRemoved ? [] : [this.#places.folder])];
-    return { removed: left.length === 0, killed, left };
+    await this.#booted.endpoint.close();
+    const late = await killMarked(marker);
+    if (!(await removeGuestFolder(folder))) left.push(folder);
+    left.push(...findMarked(marker).map((pid) => `process ${pid}`));
+    return { removed: left.length === 0, killed: killed + late.killed.length, left };
   }
 
-  #stop(): Promise<number> {
-    this.#stopped ??= this.#stopOnce();
+  #stop(): Promise<Stopped> {
+    this.#stopped ??= stop(this.#booted, this.#spec.attemptMarker);
     return this.#stopped;
   }
-
-  /** Asks the guest first, so that its disk is synced; one that does not go within the grace is killed. */
-  async #stopOnce(): Promise<number> {
-    const { endpoint, qemu } = this.#guest;
-    const { liveSession } = endpoint;
-    if (liveSession !== undefined) {
-      await askToEnd(liveSession);
-      if (!(await endsWithin(this.exited, GUEST_SHUTDOWN_MS))) await killQemu(qemu);
-    } else await killQemu(qemu);
-    qemu.qmp.close();
-    const { killed } = await killMarked(this.#spec.attemptMarker);
-    return killed.length;
-  }
 }
 
-async function askToEnd(session: LinkSession): Promise<void> {
+interface Stopped {
+  readonly killed: number;
+  readonly left: string[];
+}
+
+/** Asks the guest agent, then the guest's pid 1, so that the disk is synced; what does not go within its grace is killed. */
+async function stop({ endpoint, machine }: BootedMachine, marker: string): Promise<Stopped> {
+  const { liveSession } = endpoint;
+  const isOver =
+    (await endsWithin(machine, 0)) ||
+    (liveSession !== undefined && (await askAgent(liveSession, machine)) && (await endsWithin(machine, GUEST_SHUTDOWN_MS))) ||
+    (machine.askToEnd !== undefined && (await askInit(machine.askToEnd)) && (await endsWithin(machine, GUEST_SHUTDOWN_MS)));
+  if (!isOver) await machine.kill();
+  const { killed } = await killMarked(marker);
+  return { killed: killed.length, left: [...(await machine.release())] };
+}
+
+/** Whether the guest may be on its way out. One that refused, or has had its grace already, is not waited for. */
+async function askAgent(session: LinkSession, machine: Machine): Promise<boolean> {
   try {
     await shutdownGuest(session, GUEST_SHUTDOWN_MS);
+    machine.expectEnd();
+    return true;
   } catch (error) {
-    // It may end before its answer has left, or not listen at all; either way it is killed next.
     if (codeOf(error) === undefined) throw error;
+    // It may end before its answer has left.
+    return isLinkError(error);
   }
 }
 
-async function endsWithin(exited: Promise<VmExit>, ms: number): Promise<boolean> {
+/** Whether the VMM has passed the wish on. */
+async function askInit(ask: () => Promise<void>): Promise<boolean> {
+  try {
+    await ask();
+    return true;
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+    return false;
+  }
+}
+
+async function endsWithin({ exited }: Machine, ms: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<false>((resolve) => {
     timer = setTimeout(() => resolve(false), ms);
