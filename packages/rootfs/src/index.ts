@@ -1,12 +1,14 @@
 export { type BuildImageOptions, buildImage, IMAGE_BLOCK_BYTES, IMAGE_ZSTD_LEVEL, ROOT_FILE } from './image/build-image.ts';
 export { FIXED_TIME_SECONDS, type ImageSource } from './image/lay-out-source.ts';
 export type { NpmPackage } from './image/npm-packages.ts';
+export { buildInitrd, type InitrdModule } from './initrd/build-initrd.ts';
 export { type CpioEntry, writeCpio } from './initrd/write-cpio.ts';
 export {
   BZIMAGE_FILE,
   type ExtractKernelOptions,
   extractKernel,
   GUEST_MODULES,
+  INITRD_FILE,
   REQUIRED_MODULES,
   VMLINUX_FILE,
 } from './kernel/extract-kernel.ts';
@@ -50,6 +52,18 @@ export type {
   ManifestSource,
   PayloadManifest,
 } from './store/artifact-manifest.ts';
+export { ArtifactNames } from './store/artifact-names.ts';
+export {
+  type BootArtifacts,
+  type BootFiles,
+  DEFAULT_IMAGE_NAME,
+  findBootArtifacts,
+  KERNEL_NAME,
+  openBootFiles,
+  PAYLOAD_NAME,
+  PLAIN_PATH,
+} from './store/boot-files.ts';
+export { ABANDONED_AFTER_MS, COLLECTION_GRACE_MS, type Collection, collectGarbage } from './store/collect-garbage.ts';
 export {
   type DamagedArtifact,
   ImageStore,
@@ -58,3 +72,4 @@ export {
   type StoredArtifact,
   type VerifiedFile,
 } from './store/image-store.ts';
+export { exportArtifact, importArtifact } from './store/move-artifacts.ts';

@@ -26,7 +26,8 @@ export interface AddedPackages {
 const SPEC = /^(@[a-z0-9][a-z0-9._-]{0,99}\/)?[a-z0-9][a-z0-9._-]{0,99}@[0-9][0-9A-Za-z.+-]{0,99}$/;
 const FOLDER = /^(\/[A-Za-z0-9_][A-Za-z0-9._-]*)+$/;
 /** Settings of npm that come from the caller: which registry, and how it is reached. */
-const NPM_VARIABLES = /^(npm_config_.+|https?_proxy|no_proxy|HOME|USERPROFILE|XDG_CONFIG_HOME|NODE_EXTRA_CA_CERTS|TMPDIR)$/i;
+const PLAIN_VARIABLES = /^(https?_proxy|no_proxy|HOME|XDG_CONFIG_HOME|NODE_EXTRA_CA_CERTS|TMPDIR)$/i;
+const NPM_VARIABLES = new RegExp(`^npm_config_.+$|${PLAIN_VARIABLES.source}`, 'i');
 
 /** Fetches packages from the registry that the caller's npm configuration names. Throws `npm_pack_failed`, `tool_missing`, `tool_failed`. */
 export async function addPackages(context: BuildContext, packages: readonly NpmPackage[]): Promise<AddedPackages> {
@@ -50,11 +51,8 @@ async function fetchPackage(
   spec: string,
   folder: string,
 ): Promise<{ readonly open: OpenLayer; readonly integrity: string }> {
-  const env = Object.fromEntries(
-    Object.entries(process.env).flatMap(([key, value]) => (NPM_VARIABLES.test(key) && value !== undefined ? [[key, value]] : [])),
-  );
   const args = ['pack', '--ignore-scripts', '--loglevel=error', '--pack-destination', folder, '--', spec];
-  await runTool({ tool: TOOLS.npm, args, cwd: folder, env, signal: context.signal });
+  await runTool({ tool: TOOLS.npm, args, cwd: folder, env: npmEnvironment(process.env), signal: context.signal });
   const [tarball, ...others] = (await readdir(folder)).filter((name) => name.endsWith('.tgz'));
   if (tarball === undefined || others.length > 0) throw failed(spec, 'npm left no package behind', 'Run npm pack by hand and look.');
   const path = join(folder, tarball);
@@ -64,6 +62,16 @@ async function fetchPackage(
   const { budget, signal } = context;
   await spoolArchive(createReadStream(path), file, { compression: 'gzip', algorithm: 'sha256', budget, signal });
   return { open: await openLayer(context, file, { whiteouts: false, taken: 0 }), integrity: `sha512-${hash.digest('base64')}` };
+}
+
+/**
+ * The caller's own settings of npm. Where npm itself started this process its variables say what the folder's configuration says, which may be
+ * somebody else's: then the files of the caller's account count alone.
+ */
+export function npmEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const insideNpm = env.npm_command !== undefined || env.npm_lifecycle_event !== undefined;
+  const kept = insideNpm ? PLAIN_VARIABLES : NPM_VARIABLES;
+  return Object.fromEntries(Object.entries(env).flatMap(([key, value]) => (kept.test(key) && value !== undefined ? [[key, value]] : [])));
 }
 
 /** Entries of a package lie in one folder, mostly `package`, which is replaced; they belong to root and keep the right to be run. */

@@ -1,7 +1,9 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CodedError } from '@firecrew/base';
-import { ELF_MACHINES, isElf, readElf } from '../elf/read-elf.ts';
+import { CodedError, messageOf } from '@firecrew/base';
+import { ELF_MACHINES, isElf, malformedElf, readElf } from '../elf/read-elf.ts';
+import { readInterpreter } from '../elf/redirect-elf.ts';
+import { buildInitrd } from '../initrd/build-initrd.ts';
 import { DEFAULT_IMAGE_LIMITS } from '../limits.ts';
 import { ByteBudget } from '../oci/spool-archive.ts';
 import type { OnProgress } from '../progress.ts';
@@ -23,6 +25,8 @@ import {
 export const BZIMAGE_FILE = 'bzImage';
 /** The kernel for Firecracker, unpacked. */
 export const VMLINUX_FILE = 'vmlinux';
+/** guest-init and the modules, for both. */
+export const INITRD_FILE = 'initrd';
 /** Bytes of one unpacked module. */
 const MAX_MODULE_BYTES = 64 * 1024 * 1024;
 
@@ -52,7 +56,9 @@ export interface ExtractKernelOptions {
   readonly path: string;
   /** Folder with one folder of modules for each version; for a bzImage. Without it the kernel must have everything built in. */
   readonly modules?: string | undefined;
-  /** An empty folder that gets {@link BZIMAGE_FILE}, {@link VMLINUX_FILE} and `modules/`. */
+  /** guest-init, a static program; without it there is no {@link INITRD_FILE}. */
+  readonly init?: string | undefined;
+  /** An empty folder that gets {@link BZIMAGE_FILE}, {@link VMLINUX_FILE}, `modules/` and {@link INITRD_FILE}. */
   readonly target: string;
   /** An empty folder for the unpacked package; the caller removes it. */
   readonly work: string;
@@ -78,6 +84,7 @@ export async function extractKernel(options: ExtractKernelOptions): Promise<Arti
     await writeFile(join(options.target, VMLINUX_FILE), await unpackKernel(image, header));
     say({ step: 'choosing modules' });
     const { plan, written } = await takeModules(files, header.version, options);
+    await writeInitrd(options, written);
     return {
       kind: 'kernel',
       architecture: 'amd64',
@@ -103,6 +110,27 @@ export async function unpackKernel(image: Buffer, { payloadOffset, payloadBytes,
   if (!isElf(kernel) || readElf(kernel).machine !== ELF_MACHINES.amd64)
     throw malformedKernel('what is packed in it is no kernel for x86-64');
   return kernel;
+}
+
+async function writeInitrd({ init, target }: ExtractKernelOptions, modules: readonly { name: string; file: string }[]): Promise<void> {
+  if (init === undefined) return;
+  const program = await readProgram(init);
+  const contents = await Promise.all(modules.map(async ({ name, file }) => ({ name, content: await readFile(join(target, file)) })));
+  await writeFile(join(target, INITRD_FILE), buildInitrd(program, contents));
+}
+
+/** Throws `source_unreadable`, `elf_malformed`. */
+async function readProgram(path: string): Promise<Buffer> {
+  const bytes = await readFile(path).catch((cause: unknown) => {
+    throw new CodedError('source_unreadable', `guest-init at ${path} cannot be read: ${messageOf(cause)}`, {
+      id: path,
+      action: 'Build it: node tools/build-init.mjs',
+      cause,
+    });
+  });
+  // A program that needs a loader would panic the kernel: the initrd has none.
+  if (readInterpreter(bytes) !== undefined) throw malformedElf(`${path} is not static, and guest-init has to be`);
+  return bytes;
 }
 
 interface TakenModules {

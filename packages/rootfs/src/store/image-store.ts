@@ -32,6 +32,8 @@ const WALKABLE = 0o755;
 export interface StoredArtifact {
   readonly id: ArtifactDigest;
   readonly manifest: ArtifactManifest;
+  /** The manifest as it is stored: its digest is the id. */
+  readonly manifestBytes: Buffer;
   /** Of its folder. Files in it are named by the manifest, and never written again. */
   readonly folder: string;
   /** Bytes of its files together. */
@@ -262,7 +264,7 @@ export class ImageStore {
     }
     if (manifestId(bytes) !== id) throw wrongDigest(id, 'the manifest');
     const manifest = parseManifest(bytes);
-    return { id, manifest, folder, sizeBytes: manifest.files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) };
+    return { id, manifest, manifestBytes: bytes, folder, sizeBytes: manifest.files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) };
   }
 
   #folderOf(id: ArtifactDigest): string {
