@@ -60,6 +60,19 @@ describe('an installation without bubblewrap', () => {
     expect(tree).toBe(undisturbed);
   });
 
+  it('delivers the same tree when the server is killed and comes back four hours earlier', async () => {
+    const { server: clock } = installation.clocks;
+    clock.set(2);
+    const tree = await runWith(async () => {
+      await installation.server.end('SIGKILL');
+      clock.set(-2);
+      installation.server.start();
+      await installation.ready();
+    });
+    clock.set(0);
+    expect(tree).toBe(undisturbed);
+  });
+
   it('delivers the same tree when the agent ends while the server is down', async () => {
     const tree = await runWith(async (id) => {
       const { folder } = await installation.attempt(id);

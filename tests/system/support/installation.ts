@@ -12,6 +12,7 @@ import { linesNaming, processesOf, processesOfAttempt, type SeenProcess, sendSig
 import { uploadRepository } from './repository.ts';
 import { until } from './until.ts';
 import { WITNESS_PROGRAM, Witness } from './witness.ts';
+import { WrongClock } from './wrong-clock.ts';
 
 const APPS = fileURLToPath(new URL('../../../apps/', import.meta.url));
 /** User ids of attempts when the tests run as root; no account has them. */
@@ -25,6 +26,12 @@ export interface InstallationOptions {
   readonly limits?: Readonly<Record<string, number>>;
   /** Further keys of the server's configuration. */
   readonly server?: Readonly<Record<string, unknown>>;
+}
+
+/** Wall clocks of an installation that tests set. */
+export interface Clocks {
+  readonly server: WrongClock;
+  readonly node: WrongClock;
 }
 
 /** What a mission of a test is made of. */
@@ -51,6 +58,7 @@ export class Installation {
   readonly node: ManagedProcess;
   readonly client: FirecrewClient;
   readonly witness: Witness;
+  readonly clocks: Clocks;
   #database: RunningPostgres;
   readonly #turns = new Set<string>();
 
@@ -60,13 +68,14 @@ export class Installation {
     this.home = home;
     this.#database = database;
     this.witness = witness;
+    this.clocks = { server: new WrongClock(at('scratch/server-clock')), node: new WrongClock(at('scratch/node-clock')) };
     this.server = new ManagedProcess(
-      [join(APPS, 'server/dist/main.js'), '--config', at('run/server-config.json')],
+      [...this.clocks.server.arguments, join(APPS, 'server/dist/main.js'), '--config', at('run/server-config.json')],
       environment,
       at('log/server.log'),
     );
     this.node = new ManagedProcess(
-      [join(APPS, 'node-agent/dist/agent/main.js'), '--config', at('run/node-config.json')],
+      [...this.clocks.node.arguments, join(APPS, 'node-agent/dist/agent/main.js'), '--config', at('run/node-config.json')],
       environment,
       at('log/node-agent.log'),
     );

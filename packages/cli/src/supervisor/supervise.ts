@@ -1,23 +1,12 @@
-import { statSync } from 'node:fs';
 import { CodedError, codeOf, identifyProcess, isAlive, messageOf, type ProcessIdentity, readBootId, signalProcess } from '@firecrew/base';
-import { FirecrewClient } from '@firecrew/sdk';
 import type { Home } from '../home/open-home.ts';
-import { createFile, readText } from '../home/write-file.ts';
+import { readText } from '../home/write-file.ts';
 import { findServer } from '../server/find-server.ts';
 import type { StartedSettings } from '../settings/read-settings.ts';
-import { IDLE_STOP_MS, type Settings } from '../settings/settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import { DatabaseRole } from './database-role.ts';
-import {
-  countFailure,
-  decideSupervision,
-  isIdle,
-  ROLES,
-  type Role,
-  type RoleView,
-  type SeenUse,
-  type SupervisionStep,
-  seeUse,
-} from './decide-supervision.ts';
+import { countFailure, decideSupervision, ROLES, type Role, type RoleView, type SupervisionStep } from './decide-supervision.ts';
+import { IdleWatch } from './idle-watch.ts';
 import { type AppEntries, demandEntry } from './locate-apps.ts';
 import { ProblemBook, serviceLog } from './problem-book.ts';
 import { findByConfig, serviceEnvironment, startDetached, stopProcess } from './processes.ts';
@@ -69,7 +58,6 @@ export class Supervisor {
   #path = '';
   #unreadySinceMs: number | undefined;
   #wasReady = false;
-  #lastUse: SeenUse | undefined;
   #stopping = false;
 
   constructor(options: StartedSettings & { home: Home; apps: AppEntries; log: SuperviseLog }) {
@@ -95,8 +83,7 @@ export class Supervisor {
   async run(): Promise<void> {
     this.#problems.open();
     this.#adopt();
-    createFile(this.#home.paths.lastUse, '');
-    this.#lookUse();
+    const use = new IdleWatch(this.#home, this.#settings.idleStopMs);
     let readyAt = 0;
     let idleAt = performance.now() + IDLE_EVERY_MS;
     while (!this.#stopping) {
@@ -110,7 +97,10 @@ export class Supervisor {
         readyAt = now + READY_EVERY_MS;
       }
       if (now >= idleAt) {
-        if (await this.#shallEnd()) break;
+        if (await use.isOver()) {
+          this.#log.info({}, 'nobody has used this home for long, or it is gone: stopping');
+          break;
+        }
         idleAt = performance.now() + IDLE_EVERY_MS;
       }
       await new Promise((resolve) => setTimeout(resolve, TICK_MS));
@@ -245,37 +235,6 @@ export class Supervisor {
       this.#wasReady = true;
       this.#problems.isWell('server');
     } else this.#unreadySinceMs ??= performance.now();
-  }
-
-  async #shallEnd(): Promise<boolean> {
-    const { paths, homeId } = this.#home;
-    // A home that was removed under us has nothing to serve.
-    if (readText(paths.identity)?.includes(homeId) !== true) return true;
-    const idleStopMs = this.#settings.idleStopMs ?? IDLE_STOP_MS;
-    const keep = readText(paths.keep) !== undefined;
-    const quiet = isIdle({ keep, lastUseAtMs: this.#lookUse().atMs, nowMs: performance.now(), idleStopMs, busy: false });
-    if (!quiet) return false;
-    if (!(await this.#isBusy())) {
-      this.#log.info({ idleStopMs }, 'nobody has used this home for long: stopping');
-      return true;
-    }
-    this.#lastUse = undefined;
-    return false;
-  }
-
-  #lookUse(): SeenUse {
-    const mark = statSync(this.#home.paths.lastUse, { throwIfNoEntry: false })?.mtimeMs;
-    this.#lastUse = seeUse(this.#lastUse, mark, performance.now());
-    return this.#lastUse;
-  }
-
-  async #isBusy(): Promise<boolean> {
-    if (readProcesses(this.#home.paths).shims.length > 0) return true;
-    const found = await findServer(this.#home);
-    if (!found.ready) return false;
-    const client = new FirecrewClient({ url: found.url, token: this.#home.token });
-    const missions = await client.listMissions({ limit: 500 }).catch(() => undefined);
-    return missions === undefined || missions.some((mission) => mission.state === 'running');
   }
 
   async #stopAll(): Promise<void> {
