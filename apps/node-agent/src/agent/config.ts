@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { CodedError, messageOf } from '@firecrew/base';
 import { nodeIdSchema } from '@firecrew/protocol';
 import { z } from 'zod';
-import { qemuSettingsSchema } from '../vm/qemu-settings.ts';
+import { qemuConfigSchema } from '../vm/qemu-settings.ts';
 
 /** Configuration of a node agent; unknown keys are refused. */
 export const nodeConfigSchema = z.strictObject({
@@ -18,7 +18,7 @@ export const nodeConfigSchema = z.strictObject({
     .default(null)
     .describe('Range of user ids for attempts when this agent runs as root.'),
   bubblewrap: z.enum(['auto', 'off']).default('auto').describe('`off` runs attempts of the process driver without isolation.'),
-  qemu: qemuSettingsSchema.nullable().default(null).describe('What VMs are made of; null where this node boots none.'),
+  qemu: qemuConfigSchema.nullable().default(null).describe('What VMs are made of; null where this node boots none.'),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error']).default('info'),
   allowHttp: z.boolean().default(false).describe('Allow a server URL without TLS, on loopback only.'),
 });

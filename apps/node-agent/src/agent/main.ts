@@ -3,9 +3,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { CodedError, messageOf } from '@firecrew/base';
-import { type Driver, ProcessDriver } from '@firecrew/vmm';
+import type { BootArtifacts } from '@firecrew/rootfs';
+import { ProcessDriver } from '@firecrew/vmm';
 import { destination, pino } from 'pino';
-import { qemuDriverOf } from '../vm/qemu-settings.ts';
+import { type QemuConfig, qemuDriverOf, qemuLaunchOf } from '../vm/qemu-settings.ts';
+import { VmSource } from '../vm/vm-source.ts';
 import { type NodeConfig, readNodeConfig } from './config.ts';
 import { installPrograms } from './install-programs.ts';
 import { NodeAgent } from './node-agent.ts';
@@ -27,7 +29,9 @@ try {
   const config = await readNodeConfig(values.config);
   const log = pino({ level: config.logLevel, base: { role: 'node-agent', node: config.nodeId } }, destination({ dest: 2, sync: true }));
   const version = await installPrograms(join(config.home, 'versions'), sources());
-  const agent = new NodeAgent({ config, log, version, agentVersion: readVersion(), drivers: driversOf(config) });
+  const qemu = qemuSourceOf(config.qemu);
+  const drivers = [processDriverOf(config), ...(qemu === null ? [] : [qemu])];
+  const agent = new NodeAgent({ config, log, version, agentVersion: readVersion(), drivers, qemu });
   await agent.start();
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -48,9 +52,15 @@ try {
 }
 
 /** Probed as the first of the users that attempts run as: what root may do says nothing about them. */
-function driversOf({ bubblewrap, owners, qemu }: NodeConfig): Driver[] {
-  const owner = owners === null ? {} : { owner: { uid: owners.firstUid, gid: owners.firstUid } };
-  return [new ProcessDriver({ bubblewrap, ...owner }), ...(qemu === null ? [] : [qemuDriverOf(qemu, true)])];
+function processDriverOf({ bubblewrap, owners }: NodeConfig): ProcessDriver {
+  return new ProcessDriver({ bubblewrap, ...(owners === null ? {} : { owner: { uid: owners.firstUid, gid: owners.firstUid } }) });
+}
+
+function qemuSourceOf(qemu: QemuConfig | null): VmSource | null {
+  if (qemu === null) return null;
+  const { store, image } = qemu;
+  const driverOf = (artifacts: BootArtifacts) => qemuDriverOf(qemuLaunchOf(qemu, artifacts), true);
+  return new VmSource({ name: 'qemu', store, image, driverOf, clock: () => performance.now() });
 }
 
 /** The bundles of shim and guest agent: beside the bundle of this program, or as the build of a checkout leaves them; and the Node that runs now. */

@@ -1,20 +1,21 @@
-import { spawn } from 'node:child_process';
 import { lookup } from 'node:dns/promises';
-import { accessSync, closeSync, constants, openSync, writeFileSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { homedir, uptime } from 'node:os';
+import { uptime } from 'node:os';
 import { join } from 'node:path';
 import { CodedError, codeOf, messageOf, removeOldVersions } from '@firecrew/base';
 import { HEALTH_EVERY_MS, type NodeMessage, type ServerMessage, type TurnSpec } from '@firecrew/protocol';
 import type { Driver, GuestOwner } from '@firecrew/vmm';
 import type { Logger } from 'pino';
-import { LAUNCH_FILE, type ShimLaunch, shimLaunchSchema } from '../shim/shim-arguments.ts';
-import { admitOwner, readSpec, type TurnPaths, turnFolderName, turnPaths, writeWhole } from '../turn-folder/turn-folder.ts';
+import { LAUNCH_FILE, shimLaunchSchema } from '../shim/shim-arguments.ts';
+import { readSpec, type TurnPaths, turnFolderName, turnPaths, writeWhole } from '../turn-folder/turn-folder.ts';
+import { qemuLaunchOf } from '../vm/qemu-settings.ts';
+import type { VmSource } from '../vm/vm-source.ts';
 import type { NodeConfig } from './config.ts';
 import { DataClient } from './data-client.ts';
 import { fetchInputs } from './fetch-inputs.ts';
 import { findServer } from './find-server.ts';
 import type { InstalledPrograms } from './install-programs.ts';
+import { launchShim } from './launch-shim.ts';
 import { probeCapabilities } from './probe-capabilities.ts';
 import { readHealth } from './read-health.ts';
 import { ServerLink } from './server-link.ts';
@@ -23,14 +24,14 @@ import { type KeeperHost, TurnKeeper } from './turn-keeper.ts';
 
 /** Period of the look at what this host can do; a change is reported at once, and all of it at each connect. */
 const PROBE_EVERY_MS = 60_000;
-/** CA bundles of common systems: the guest trusts what its host trusts. */
-const CA_BUNDLES = ['/etc/ssl/certs/ca-certificates.crt', '/etc/pki/tls/certs/ca-bundle.crt', '/etc/ssl/cert.pem'];
 
 type Start = Extract<ServerMessage, { t: 'turn.start' }>;
 
 export interface NodeAgentOptions {
   readonly config: NodeConfig;
   readonly drivers: readonly Driver[];
+  /** The one of the drivers that says what VMs of QEMU are made of; null where this node boots none. */
+  readonly qemu: VmSource | null;
   readonly version: InstalledPrograms;
   readonly agentVersion: string;
   readonly log: Logger;
@@ -215,43 +216,18 @@ export class NodeAgent {
     return paths;
   }
 
-  /** Starts the shim in a session of its own, so that it outlives this agent. */
   #launch(spec: TurnSpec, paths: TurnPaths, renewedAtUptimeMs: number, serverAddresses: readonly string[]): void {
-    const { config, version } = this.#options;
-    const owner = this.#ownerOf(spec);
-    if (owner !== null) admitOwner(paths.root, owner);
-    const launch: ShimLaunch = {
-      guestAgent: { node: version.node, bundle: version.guestAgent },
+    const { config, version, qemu, log } = this.#options;
+    const artifacts = qemu?.artifacts;
+    const launch = {
       callerPath: config.callerPath,
-      homes: [homedir()],
-      caBundle: CA_BUNDLES.find((file) => isReadable(file)) ?? null,
       bubblewrap: config.bubblewrap,
-      qemu: config.qemu,
-      owner,
+      qemu: config.qemu === null || artifacts === undefined ? null : qemuLaunchOf(config.qemu, artifacts),
+      owner: this.#ownerOf(spec),
       renewedAtUptimeMs,
       serverAddresses: [...serverAddresses],
     };
-    const file = join(paths.root, LAUNCH_FILE);
-    const log = openSync(paths.shimLog, 'a', 0o600);
-    try {
-      writeFileSync(file, JSON.stringify(launch), { mode: 0o600 });
-      const environment = {
-        PATH: process.env.PATH ?? '/usr/bin:/bin',
-        HOME: homedir(),
-        LANG: 'C.UTF-8',
-        ...(process.env.NODE_EXTRA_CA_CERTS === undefined ? {} : { NODE_EXTRA_CA_CERTS: process.env.NODE_EXTRA_CA_CERTS }),
-      };
-      const child = spawn(version.node, ['--max-semi-space-size=1', '--single-threaded-gc', version.shim, paths.root], {
-        detached: true,
-        stdio: ['ignore', log, log],
-        env: environment,
-        cwd: paths.root,
-      });
-      child.on('error', (error) => this.#options.log.error({ turn: spec.turnId, err: error }, 'the shim could not be started'));
-      child.unref();
-    } finally {
-      closeSync(log);
-    }
+    launchShim(paths, version, launch, (error) => log.error({ turn: spec.turnId, err: error }, 'the shim could not be started'));
   }
 
   /** Addresses of the server as they are now: a guest may not reach it by any name. */
@@ -387,13 +363,4 @@ const clock = () => uptime() * 1000;
 
 function keyOf(key: { turnId: string; attempt: number; epoch: number }) {
   return { turnId: key.turnId, attempt: key.attempt, epoch: key.epoch };
-}
-
-function isReadable(file: string): boolean {
-  try {
-    accessSync(file, constants.R_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

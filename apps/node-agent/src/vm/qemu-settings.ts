@@ -1,26 +1,44 @@
+import { type BootArtifacts, DEFAULT_IMAGE_NAME, openBootFiles } from '@firecrew/rootfs';
 import { QemuDriver } from '@firecrew/vmm';
 import { z } from 'zod';
 
 const path = z.string().startsWith('/');
+const artifactId = z.string().regex(/^sha256:[0-9a-f]{64}$/);
 
-/** What VMs of this host are made of, as the node's configuration and a shim's launch file say it; unknown keys are refused. */
-export const qemuSettingsSchema = z.strictObject({
+const common = {
   accelerator: z.enum(['kvm', 'hvf', 'tcg']).describe('How the guest runs; there is no fall-back between them.'),
   machine: z.enum(['q35', 'microvm']).default('q35'),
   program: path.optional().describe('The emulator; default: the one in /usr/bin for this processor.'),
   cpus: z.int().min(1).max(32).default(1),
   bootTimeoutMs: z.int().min(1000).max(600_000).default(90_000),
-  assets: z.strictObject({
-    kernel: path,
-    initrd: path,
-    payload: path,
-    base: path,
-    path: z.string().describe('PATH that the image declares.'),
-  }),
+  store: path.describe('Root of the image store.'),
+};
+
+/** QEMU on this host, as the node's configuration says it; unknown keys are refused. */
+export const qemuConfigSchema = z.strictObject({
+  ...common,
+  image: z.string().default(DEFAULT_IMAGE_NAME).describe('Name of the image of backends that name none.'),
 });
-export type QemuSettings = z.infer<typeof qemuSettingsSchema>;
+
+/** What the VMs of one attempt are made of, as a shim's launch file says it: names may lead elsewhere later. */
+export const qemuLaunchSchema = z.strictObject({
+  ...common,
+  artifacts: z.strictObject({ kernel: artifactId, payload: artifactId, image: artifactId }),
+});
+export type QemuConfig = z.infer<typeof qemuConfigSchema>;
+export type QemuLaunch = z.infer<typeof qemuLaunchSchema>;
+
+/** The launch settings of one attempt. */
+export function qemuLaunchOf({ image: _name, ...settings }: QemuConfig, artifacts: BootArtifacts): QemuLaunch {
+  return { ...settings, artifacts };
+}
 
 /** The driver of these settings; `probeBoot` is for the one process of the host that finds out whether VMs boot here. */
-export function qemuDriverOf({ program, ...settings }: QemuSettings, probeBoot: boolean): QemuDriver {
-  return new QemuDriver({ ...settings, probeBoot, ...(program === undefined ? {} : { program }) });
+export function qemuDriverOf({ program, store, artifacts, ...settings }: QemuLaunch, probeBoot: boolean): QemuDriver {
+  return new QemuDriver({
+    ...settings,
+    probeBoot,
+    openFiles: () => openBootFiles(store, artifacts),
+    ...(program === undefined ? {} : { program }),
+  });
 }

@@ -1,9 +1,9 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { CodedError, codeOf, messageOf } from '@firecrew/base';
+import { CodedError, codeOf } from '@firecrew/base';
 import type { LinkSession } from '@firecrew/link';
 import { MODEL_PORT, PROXY_PORT } from '@firecrew/protocol';
-import { writeCpio } from '@firecrew/rootfs';
+import { type BootFiles, writeCpio } from '@firecrew/rootfs';
 import { guestHealth } from '../guest-client/simple-requests.ts';
 import { type GuestPlace, guestConfig, searchPath } from '../guest-config/guest-config.ts';
 import { GuestEndpoint } from '../guest-endpoint/guest-endpoint.ts';
@@ -11,12 +11,12 @@ import type { BootSpec } from '../port/driver.ts';
 import { guestPaths, IN_GUEST } from '../process-driver/guest-layout.ts';
 import type { ConsoleTail } from './console-tail.ts';
 import type { BootedMachine, Machine } from './machine.ts';
-import { GUEST_USER, IN_VM, type VmAssets } from './vm-assets.ts';
+import { GUEST_USER, IN_VM } from './vm-assets.ts';
 import { giveTo } from './vm-folder.ts';
 
 /** What one boot needs beside the spec. */
 export interface MachineBoot {
-  readonly assets: VmAssets;
+  readonly files: BootFiles;
   /** Host path of the socket at which the guest's dials arrive. */
   readonly linkSocket: string;
   /** The stream behind that socket outlives the guest agent. */
@@ -30,8 +30,7 @@ export interface MachineBoot {
 }
 
 /**
- * Boots a VM and waits until its guest agent has answered. Rejects with `vm_boot_hung`, `vm_ended_at_boot`, `vm_file_missing` or
- * what the start of the VMM rejects with; nothing of it runs then.
+ * Boots a VM and waits until its guest agent has answered. Rejects with `vm_boot_hung`, `vm_ended_at_boot` or what the start of the VMM rejects with; nothing of it runs then.
  */
 export async function bootMachine(spec: BootSpec, boot: MachineBoot): Promise<BootedMachine> {
   const endpoint = await GuestEndpoint.open(spec, boot.linkSocket, spec.owner, boot.resync);
@@ -77,13 +76,9 @@ function bootHung(spec: BootSpec, timeoutMs: number, console: ConsoleTail, cause
 /** The shared initrd and, behind it, this VM's configuration: on no disk of the guest, on no command line, gone when its root is switched. */
 async function writeInitrd(spec: BootSpec, boot: MachineBoot, secret: Uint8Array): Promise<void> {
   const config = `${JSON.stringify(guestConfig(spec, placeOf(spec, boot), secret))}\n`;
-  const shared = await readFile(boot.assets.initrd).catch((cause: unknown) => {
-    throw new CodedError('vm_file_missing', `The initrd ${boot.assets.initrd} cannot be read: ${messageOf(cause)}`, {
-      id: boot.assets.initrd,
-      action: 'Build it again with `firecrew image kernel`.',
-      cause,
-    });
-  });
+  const { handle, sizeBytes } = boot.files.initrd;
+  const shared = Buffer.alloc(sizeBytes);
+  await handle.read(shared, 0, sizeBytes, 0);
   const own = writeCpio([
     { path: 'firecrew', mode: 0o40700 },
     { path: 'firecrew/agent.json', mode: 0o100600, content: Buffer.from(config) },
@@ -93,7 +88,7 @@ async function writeInitrd(spec: BootSpec, boot: MachineBoot, secret: Uint8Array
   await giveTo(spec.owner, boot.initrd, 0o400);
 }
 
-function placeOf(spec: BootSpec, { assets, resync }: MachineBoot): GuestPlace {
+function placeOf(spec: BootSpec, { files, resync }: MachineBoot): GuestPlace {
   const { workspace, home, agentDir, taskDir } = IN_GUEST;
   return {
     paths: guestPaths('/'),
@@ -105,6 +100,6 @@ function placeOf(spec: BootSpec, { assets, resync }: MachineBoot): GuestPlace {
     folders: [workspace, home, agentDir, taskDir, dirname(IN_VM.caBundle)],
     // Root of the guest is the agent's alone: its secret and its link are no command's.
     user: GUEST_USER,
-    searchPath: searchPath(assets.path, IN_VM.node),
+    searchPath: searchPath(files.path, IN_VM.node),
   };
 }

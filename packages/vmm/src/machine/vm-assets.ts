@@ -1,22 +1,13 @@
+import type { BootFiles } from '@firecrew/rootfs';
+
 /** How QEMU runs the guest's code. There is no fall-back between them: a device that opens and then hangs looks like one that works. */
 export type Accelerator = 'kvm' | 'hvf' | 'tcg';
 
 /** The machine models that are tried out; `q35` boots everywhere, `microvm` starts faster where KVM works. */
 export type MachineModel = 'q35' | 'microvm';
 
-/** The read-only files every VM of a backend is made of; all absolute paths on the host, checked by digest by whoever gives them. */
-export interface VmAssets {
-  /** bzImage or ELF with a PVH entry. */
-  readonly kernel: string;
-  /** Compressed cpio with guest-init and the modules of that kernel. */
-  readonly initrd: string;
-  /** Read-only image (squashfs, erofs or ext4) of the agent's system. */
-  readonly base: string;
-  /** Read-only image of Node, its libraries and the guest agent. */
-  readonly payload: string;
-  /** PATH that the image declares. */
-  readonly path: string;
-}
+/** Opens what a VM boots from, checked and held; called for every boot, and what it gave is closed once the VMM has started. */
+export type OpenBootFiles = () => Promise<BootFiles>;
 
 /** Serials by which guest-init finds its disks; letters depend on the bus. */
 export const DISK_SERIAL = { base: 'firecrew-base', scratch: 'firecrew-scratch', payload: 'firecrew-payload' } as const;

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
-import { access, constants } from 'node:fs/promises';
 import { messageOf } from '@firecrew/base';
-import type { Accelerator, VmAssets } from '../machine/vm-assets.ts';
+import type { BootFiles } from '@firecrew/rootfs';
+import type { Accelerator, OpenBootFiles } from '../machine/vm-assets.ts';
 import type { DriverProbe } from '../port/driver.ts';
 
 /** Time for `--version`, in `ms`. */
@@ -14,20 +14,13 @@ const PROBE_MEMORY = '256M';
 const INIT_MARK = 'firecrew-init';
 
 /**
- * Whether this host can run VMs: the emulator answers, every file of the assets can be read, and a machine with the real kernel
+ * Whether this host can run VMs: the emulator answers, every file of the store holds what its digest says, and a machine with the real kernel
  * comes as far as guest-init within its time. An accelerator whose device opens and then hangs is found here, not in a mission.
  */
-export async function probeQemu(program: string, accelerator: Accelerator, assets: VmAssets, boots: boolean): Promise<DriverProbe> {
+export async function probeQemu(program: string, accelerator: Accelerator, openFiles: OpenBootFiles, boots: boolean): Promise<DriverProbe> {
   const no = (detail: string): DriverProbe => ({ available: false, isolation: 'vm', detail });
   const version = await run(program, ['--version'], VERSION_TIMEOUT_MS);
   if (!version.ended) return no(`${program} does not run: ${version.text}`);
-  for (const file of [assets.kernel, assets.initrd, assets.base, assets.payload]) {
-    try {
-      await access(file, constants.R_OK);
-    } catch (error) {
-      return no(`${file} cannot be read: ${messageOf(error)}`);
-    }
-  }
   const name = /version ([0-9.]+)/.exec(version.text)?.[1] ?? 'of unknown version';
   const kind = accelerator === 'tcg' ? 'emulated processor, slow' : `hardware virtualisation by ${accelerator}`;
   const yes = (more: string): DriverProbe => ({
@@ -36,18 +29,25 @@ export async function probeQemu(program: string, accelerator: Accelerator, asset
     detail: `QEMU ${name}, ${kind}${more}; own kernel, no network card`,
   });
   if (!boots) return yes('');
+  let files: BootFiles;
+  try {
+    files = await openFiles();
+  } catch (error) {
+    return no(`there is nothing to boot: ${messageOf(error)}`);
+  }
   const from = performance.now();
-  const boot = await run(program, probeArguments(accelerator, assets), PROBE_BOOT_TIMEOUT_MS);
+  const boot = await run(program, probeArguments(accelerator, files), PROBE_BOOT_TIMEOUT_MS);
+  await files.close();
   if (!boot.text.includes(INIT_MARK)) return no(`QEMU ${name} does not boot with ${accelerator}: ${boot.text.slice(-300)}`);
   const seconds = ((performance.now() - from) / 1000).toFixed(1);
   return yes(`, probe boot ${seconds} s`);
 }
 
 /** No disks: guest-init says that it misses them and resets. */
-function probeArguments(accelerator: Accelerator, assets: VmAssets): string[] {
+function probeArguments(accelerator: Accelerator, files: BootFiles): string[] {
   return [
     ...['-nodefaults', '-no-user-config', '-display', 'none', '-nic', 'none', '-no-reboot'],
-    ...['-machine', `q35,accel=${accelerator}`, '-m', PROBE_MEMORY, '-kernel', assets.kernel, '-initrd', assets.initrd],
+    ...['-machine', `q35,accel=${accelerator}`, '-m', PROBE_MEMORY, '-kernel', files.kernel.path, '-initrd', files.initrd.path],
     ...[
       '-append',
       'console=ttyS0 quiet panic=-1 reboot=k,force no_timer_check',

@@ -1,7 +1,8 @@
+import type { BootFiles } from '@firecrew/rootfs';
 import type { MachineBoot } from '../machine/boot-machine.ts';
 import { checkVmSpec } from '../machine/check-vm-spec.ts';
 import { startVm, VM_BOOT_TIMEOUT_MS } from '../machine/start-vm.ts';
-import type { Accelerator, MachineModel, VmAssets } from '../machine/vm-assets.ts';
+import type { Accelerator, MachineModel, OpenBootFiles } from '../machine/vm-assets.ts';
 import type { VmFolder } from '../machine/vm-folder.ts';
 import type { BootSpec, Driver, DriverProbe, Vm } from '../port/driver.ts';
 import { probeQemu } from './probe-qemu.ts';
@@ -11,7 +12,7 @@ import { startQemu } from './start-qemu.ts';
 /** How the driver runs VMs on this host. */
 export interface QemuDriverOptions {
   readonly accelerator: Accelerator;
-  readonly assets: VmAssets;
+  readonly openFiles: OpenBootFiles;
   readonly machine?: MachineModel;
   /** Absolute path of the emulator; default: the one in `/usr/bin` for this processor. */
   readonly program?: string;
@@ -35,23 +36,24 @@ export class QemuDriver implements Driver {
 
   /** Boots once and remembers: the answer changes with the files, and then the driver is another one. */
   probe(): Promise<DriverProbe> {
-    const { accelerator, assets, probeBoot = true } = this.#options;
-    this.#probed ??= probeQemu(this.#program, accelerator, assets, probeBoot);
+    const { accelerator, openFiles, probeBoot = true } = this.#options;
+    this.#probed ??= probeQemu(this.#program, accelerator, openFiles, probeBoot);
     return this.#probed;
   }
 
   boot(spec: BootSpec): Promise<Vm> {
     checkVmSpec(spec, Object.values(vmSockets(spec.folder, false)));
-    return startVm(spec, (places, rescue) => this.#plan(spec, places, rescue));
+    return startVm(spec, this.#options.openFiles, (places, files, rescue) => this.#plan(spec, places, files, rescue));
   }
 
-  async #plan(spec: BootSpec, places: VmFolder, rescue: boolean): Promise<Omit<MachineBoot, 'initrd'>> {
-    const { assets, accelerator, machine = 'q35', cpus = 1, bootTimeoutMs = VM_BOOT_TIMEOUT_MS } = this.#options;
+  async #plan(spec: BootSpec, places: VmFolder, files: BootFiles, rescue: boolean): Promise<Omit<MachineBoot, 'initrd' | 'files'>> {
+    const { accelerator, machine = 'q35', cpus = 1, bootTimeoutMs = VM_BOOT_TIMEOUT_MS } = this.#options;
     await makeSocketFolder(spec);
     const sockets = vmSockets(places.folder, rescue);
     const start = () =>
       startQemu({
         program: this.#program,
+        files,
         owner: spec.owner,
         attemptMarker: spec.attemptMarker,
         machine: {
@@ -59,16 +61,13 @@ export class QemuDriver implements Driver {
           machine,
           cpus,
           memoryMib: spec.limits.memoryMib,
-          kernel: assets.kernel,
           initrd: rescue ? places.rescueInitrd : places.initrd,
-          base: assets.base,
-          payload: assets.payload,
           scratch: places.scratch,
           rescue,
           linkSocket: sockets.link,
           qmpSocket: sockets.qmp,
         },
       });
-    return { assets, linkSocket: sockets.link, resync: true, timeoutMs: bootTimeoutMs, start };
+    return { linkSocket: sockets.link, resync: true, timeoutMs: bootTimeoutMs, start };
   }
 }

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { type FileHandle, open, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { CodedError, messageOf } from '@firecrew/base';
 import { checkSocketPath } from '@firecrew/link';
+import type { BootFiles } from '@firecrew/rootfs';
 import { ConsoleTail } from '../machine/console-tail.ts';
 import type { Machine } from '../machine/machine.ts';
 import { giveTo } from '../machine/vm-folder.ts';
@@ -17,10 +18,11 @@ export const QEMU_START_TIMEOUT_MS = 15_000;
 /** Bytes of QEMU's own messages that are kept. */
 const MESSAGE_BYTES = 4096;
 
-/** What one QEMU is started with; the files of the assets are paths of the host. */
+/** What one QEMU is started with. */
 export interface QemuLaunch {
   readonly program: string;
-  readonly machine: QemuMachine;
+  readonly files: BootFiles;
+  readonly machine: Omit<QemuMachine, (typeof PASSED)[number]>;
   readonly owner: GuestOwner | undefined;
   readonly attemptMarker: string;
 }
@@ -29,20 +31,18 @@ export interface QemuLaunch {
 export async function startQemu(launch: QemuLaunch): Promise<Machine> {
   const { machine } = launch;
   checkSocketPath(machine.qmpSocket);
-  const files = await openAssets(machine);
   const monitor = await listenOnce(machine.qmpSocket, launch.owner);
   try {
-    const child = spawn(launch.program, qemuArguments(files.machine), {
+    const child = spawn(launch.program, qemuArguments({ ...machine, ...passedPaths() }), {
       cwd: '/',
       env: { [ATTEMPT_VARIABLE]: launch.attemptMarker },
-      stdio: ['ignore', 'pipe', 'pipe', ...files.handles.map((handle) => handle.fd)],
+      stdio: ['ignore', 'pipe', 'pipe', ...PASSED.map((name) => launch.files[name].handle.fd)],
       detached: true,
       ...(await userOf(launch)),
     });
     return await whenUp(child, monitor);
   } finally {
     monitor.server.close();
-    for (const handle of files.handles) await handle.close();
   }
 }
 
@@ -111,27 +111,13 @@ function late(): Promise<never> {
   });
 }
 
-/** Read-only files travel as descriptors: the VM's user needs no way to their folders. */
-async function openAssets(machine: QemuMachine): Promise<{ handles: FileHandle[]; machine: QemuMachine }> {
-  const handles: FileHandle[] = [];
-  const paths: Record<string, string> = {};
-  try {
-    for (const name of ['kernel', 'base', 'payload'] as const) {
-      const handle = await open(machine[name], 'r').catch((cause: unknown) => {
-        throw new CodedError('vm_file_missing', `The ${name} ${machine[name]} cannot be read: ${messageOf(cause)}`, {
-          id: machine[name],
-          action: 'Build it again with `firecrew image`; `firecrew image list` says what is there.',
-          cause,
-        });
-      });
-      paths[name] = `/proc/self/fd/${handles.length + 3}`;
-      handles.push(handle);
-    }
-  } catch (error) {
-    for (const handle of handles) await handle.close();
-    throw error;
-  }
-  return { handles, machine: { ...machine, ...paths } };
+/** Files of the store travel as descriptors, in this order from 3 on: the VM's user needs no way to their folders. */
+const PASSED = ['kernel', 'base', 'payload'] as const;
+const FIRST_PASSED_FD = 3;
+
+function passedPaths(): Record<(typeof PASSED)[number], string> {
+  const path = (name: (typeof PASSED)[number]): string => `/proc/self/fd/${FIRST_PASSED_FD + PASSED.indexOf(name)}`;
+  return { kernel: path('kernel'), base: path('base'), payload: path('payload') };
 }
 
 /** Under KVM the VM's user needs the group of the device, and nothing else. */

@@ -1,0 +1,59 @@
+import { messageOf } from '@firecrew/base';
+import { type BootArtifacts, findBootArtifacts } from '@firecrew/rootfs';
+import type { BootSpec, Driver, DriverProbe, Vm } from '@firecrew/vmm';
+
+/** Time after which a driver that does not boot here is tried again, in `ms`: a probe boot costs seconds. */
+export const PROBE_AGAIN_MS = 600_000;
+
+/** What a VM driver of this host is made with. */
+export interface VmSourceOptions {
+  readonly name: Driver['name'];
+  /** Root of the image store, and the name of the image that backends without one use. */
+  readonly store: string;
+  readonly image: string;
+  readonly driverOf: (artifacts: BootArtifacts) => Driver;
+  /** Time in `ms` that never goes back. */
+  readonly clock: () => number;
+}
+
+/**
+ * A driver whose VMs are made of what the image store names now. It is there while kernel, payload and image are, and one boot of
+ * them has worked; a name that leads elsewhere is probed anew.
+ */
+export class VmSource implements Driver {
+  readonly name: Driver['name'];
+  readonly #options: VmSourceOptions;
+  #probed: { readonly key: string; readonly atMs: number; readonly artifacts: BootArtifacts; readonly probe: DriverProbe } | undefined;
+
+  constructor(options: VmSourceOptions) {
+    this.name = options.name;
+    this.#options = options;
+  }
+
+  /** What a new attempt's VMs are made of; undefined while no probe has worked. */
+  get artifacts(): BootArtifacts | undefined {
+    return this.#probed?.probe.available === true ? this.#probed.artifacts : undefined;
+  }
+
+  async probe(): Promise<DriverProbe> {
+    const { store, image, driverOf, clock } = this.#options;
+    let artifacts: BootArtifacts;
+    try {
+      artifacts = await findBootArtifacts(store, image);
+    } catch (error) {
+      this.#probed = undefined;
+      return { available: false, isolation: 'vm', detail: messageOf(error) };
+    }
+    const key = Object.values(artifacts).join();
+    const last = this.#probed;
+    if (last?.key === key && (last.probe.available || clock() - last.atMs < PROBE_AGAIN_MS)) return last.probe;
+    const probe = await driverOf(artifacts).probe();
+    this.#probed = { key, atMs: clock(), artifacts, probe };
+    return probe;
+  }
+
+  /** The node agent boots nothing: its shims do. */
+  boot(spec: BootSpec): Promise<Vm> {
+    return Promise.reject(new TypeError(`VM ${spec.vmId} is booted by its shim`));
+  }
+}
