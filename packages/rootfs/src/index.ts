@@ -40,6 +40,7 @@ export {
   writePayload,
 } from './payload/build-payload.ts';
 export type { OnProgress, Progress } from './progress.ts';
+export { linksOf, MAX_RECIPE_BYTES, npmPackagesOf, parseRecipe, type Recipe } from './recipe/recipe.ts';
 export { createScratch, SCRATCH_LABEL, type ScratchSpec } from './scratch/create-scratch.ts';
 export type {
   ArtifactDigest,
