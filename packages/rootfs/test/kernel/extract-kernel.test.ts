@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { gunzipSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { codeOf } from '@firecrew/base';
 import { describe, expect, it } from 'vitest';
-import { readElf } from '../../src/elf/read-elf.ts';
+import { readElf, SEGMENT } from '../../src/elf/read-elf.ts';
 import { extractKernel } from '../../src/index.ts';
-import { makeModule } from '../support/make-elf.ts';
+import { makeElf, makeModule } from '../support/make-elf.ts';
 import { MODULES, makeBzImage, makeDeb, packageData, storeLz4, VERSION, VMLINUX } from '../support/make-kernel.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { itWith, runTool } from '../support/tools.ts';
@@ -203,5 +203,31 @@ describe('the kernel that Debian makes for virtual machines', () => {
     );
     expect(loaded.indexOf('virtio_ring')).toBeLessThan(loaded.indexOf('virtio_blk'));
     expect(readElf(read('vmlinux')).segments.length).toBeGreaterThan(2);
+  });
+});
+
+describe('the initrd of a kernel', () => {
+  const init = makeElf({ segments: [{ type: SEGMENT.load, content: Buffer.from('guest-init') }] });
+  const withInit = async (program: Buffer | undefined) => {
+    for (const name of ['target', 'work']) mkdirSync(at(name));
+    writeFileSync(at('deb'), makeDeb('data.tar', packageData(IMAGE)));
+    if (program !== undefined) writeFileSync(at('init'), program);
+    await extractKernel({ path: at('deb'), init: at('init'), target: at('target'), work: at('work') });
+    return gunzipSync(readFileSync(at('target', 'initrd'))).toString('latin1');
+  };
+
+  it('holds guest-init and the modules that are loaded', async () => {
+    const archive = await withInit(init);
+    expect(archive).toContain('guest-init');
+    expect(archive).toContain(ORDER.map((name) => `/modules/${name}.ko\n`).join(''));
+  });
+
+  it('is never made with a program that needs a loader', async () => {
+    const linked = makeElf({ segments: [{ type: SEGMENT.interpreter, content: Buffer.from('/lib/ld.so\0') }] });
+    expect(await withInit(linked).catch(codeOf)).toBe('elf_malformed');
+  });
+
+  it('needs guest-init to be there', async () => {
+    expect(await withInit(undefined).catch(codeOf)).toBe('source_unreadable');
   });
 });
