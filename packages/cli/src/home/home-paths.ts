@@ -28,6 +28,8 @@ export interface HomePaths {
   readonly server: string;
   /** Programs of the server as root starts it: owned by root, readable by all. */
   readonly versions: string;
+  /** Images, kernels and payloads of VMs. */
+  readonly images: string;
   readonly node: string;
   readonly shims: string;
   readonly database: string;
@@ -48,6 +50,7 @@ export const HOME_NAMES: readonly string[] = [
   'logs',
   'client',
   'versions',
+  'images',
 ];
 
 /** The layout of a home rooted at `root`. The server of a home of root's has an account of its own: its files lie in its own folder. */
@@ -78,6 +81,7 @@ export function homePaths(root: string, isRoots: boolean = process.getuid?.() ==
     keep: join(run, 'keep'),
     server,
     versions: join(root, 'versions'),
+    images: join(root, 'images'),
     node,
     shims: join(node, 'shims.json'),
     database,

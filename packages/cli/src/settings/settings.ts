@@ -5,6 +5,15 @@ import { z } from 'zod';
 /** How long services that `run` started go on after their last use, in ms. */
 export const IDLE_STOP_MS = 30 * 60 * 1000;
 
+const qemuSchema = z.strictObject({
+  accelerator: z.enum(['kvm', 'hvf', 'tcg']).optional(),
+  machine: z.enum(['q35', 'microvm']).optional(),
+  program: z.string().startsWith('/').optional(),
+  cpus: z.int().min(1).max(32).optional(),
+  bootTimeoutMs: z.int().min(1000).max(600_000).optional(),
+  image: z.string().min(1).max(63).optional(),
+});
+
 const limitsSchema = z.strictObject({
   turnTimeoutMs: durationMsSchema.optional(),
   checkTimeoutMs: durationMsSchema.optional(),
@@ -35,6 +44,7 @@ export const settingsSchema = z.strictObject({
   hostNames: z.array(z.string().min(1).max(253)).max(32).optional(),
   idleStopMs: durationMsSchema.optional(),
   bubblewrap: z.enum(['auto', 'off']).optional(),
+  qemu: qemuSchema.optional(),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error']).optional(),
 });
 export type Settings = z.infer<typeof settingsSchema>;
@@ -64,6 +74,8 @@ export const SETTING_VARIABLES: readonly string[] = [
   'FIRECREW_HOST_NAMES',
   'FIRECREW_GIT_CA_FILE',
   'FIRECREW_BUBBLEWRAP',
+  'FIRECREW_QEMU_ACCELERATOR',
+  'FIRECREW_QEMU_IMAGE',
   'FIRECREW_LOG_LEVEL',
 ];
 
@@ -100,6 +112,9 @@ export function settingsOfEnvironment(env: Environment): Record<string, unknown>
   if (hostNames !== undefined) found.hostNames = hostNames.split(',').map((name) => name.trim());
   const listen = set('FIRECREW_LISTEN');
   if (listen !== undefined) found.listen = parseListen(listen) ?? listen;
+  const accelerator = set('FIRECREW_QEMU_ACCELERATOR');
+  const image = set('FIRECREW_QEMU_IMAGE');
+  if (accelerator !== undefined || image !== undefined) found.qemu = { accelerator, image };
   const caFile = set('FIRECREW_GIT_CA_FILE');
   if (caFile !== undefined) found.git = { caFile };
   return found;
@@ -117,16 +132,23 @@ export function mergeSettings(sources: readonly { readonly name: string; readonl
         action: 'Correct them; docs/cli.md lists every key.',
       });
     }
-    const { lease, git, limits, ...rest } = parsed.data;
+    const { lease, git, limits, qemu, ...rest } = parsed.data;
     merged = {
       ...merged,
       ...rest,
       ...(lease === undefined ? {} : { lease: { ...merged.lease, ...lease } }),
       ...(git === undefined ? {} : { git: { ...merged.git, ...git } }),
       ...(limits === undefined ? {} : { limits: { ...merged.limits, ...limits } }),
+      ...(qemu === undefined ? {} : { qemu: { ...merged.qemu, ...known(qemu) } }),
     };
   }
   return merged;
+}
+
+/** Without the keys that are there and undefined: they would hide what an earlier source set. */
+function known<Value extends object>(value: Value): Partial<Value> {
+  // cast: the keys are those of the value
+  return Object.fromEntries(Object.entries(value).filter(([, part]) => part !== undefined)) as Partial<Value>;
 }
 
 /** What the flags of `up` set. Unchecked: `mergeSettings` checks the whole. */

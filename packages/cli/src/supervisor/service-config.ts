@@ -78,6 +78,8 @@ export function writeNodeConfig(home: Home, settings: Settings): string {
     callerPath: callerPath(home),
     owners: process.getuid?.() === 0 ? ATTEMPT_OWNERS : null,
     ...(settings.bubblewrap === undefined ? {} : { bubblewrap: settings.bubblewrap }),
+    // Without an accelerator that somebody named, no VM is booted: there is none that can be assumed.
+    ...(settings.qemu?.accelerator === undefined ? {} : { qemu: { ...settings.qemu, store: paths.images } }),
     ...(settings.logLevel === undefined ? {} : { logLevel: settings.logLevel }),
     allowHttp: true,
   };
