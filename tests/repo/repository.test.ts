@@ -53,6 +53,21 @@ function exampleOf(readme: string): string | undefined {
   return /^```(?:ts|typescript)\n(?<code>[\s\S]*?)^```$/m.exec(section)?.groups?.code;
 }
 
+/** What an example says that it prints, one text for each call; undefined where a call has no such comment. */
+function saidBy(code: string): readonly string[] | undefined {
+  const said = code
+    .split('\n')
+    .filter((line) => line.includes('console.log('))
+    .map((line) => / \/\/ (.*)$/.exec(line)?.[1]);
+  return said.every((text) => text !== undefined) ? said : undefined;
+}
+
+/** Objects are printed over several lines where they are long. */
+const withoutSpace = (text: string): string => text.replaceAll(/\s/g, '');
+
+/** Packages whose examples do not say what they print: it is the machine's, or a test of their own looks at it. */
+const SILENT = ['packages/egress-proxy', 'packages/vmm'];
+
 describe('the example of a README', () => {
   let folder: string;
   beforeEach(() => {
@@ -77,12 +92,15 @@ describe('the example of a README', () => {
 
   const packages = workspacePackages(ROOT).filter(({ folder: path }) => path.startsWith('packages/') && path !== 'packages/cli');
 
-  it.each(packages.map((one) => one.folder))('%s runs as it is', async (packageFolder) => {
+  it.each(packages.map((one) => one.folder))('%s runs as it is, and prints what it says', async (packageFolder) => {
     const readme = readFileSync(join(ROOT, packageFolder, 'README.md'), 'utf8');
     const code = exampleOf(readme);
     if (code === undefined) throw new Error(`${packageFolder}/README.md has no ts block under a heading Example`);
     const { status, output } = await runExample(packageFolder, code);
     expect(status, output).toBe(0);
+    const said = saidBy(code);
+    expect(said === undefined).toBe(SILENT.includes(packageFolder));
+    if (said !== undefined) expect(withoutSpace(output)).toBe(withoutSpace(said.join('')));
   });
 
   it.each([...packages.map((one) => one.folder), 'packages/cli'])('%s says what it owns', (packageFolder) => {
@@ -123,6 +141,11 @@ describe('the example of a README', () => {
   it('fails where the code does', async () => {
     const { status } = await runExample('packages/base', "import { noSuchThing } from '@firecrew/base';\nnoSuchThing();\n");
     expect(status).not.toBe(0);
+  });
+
+  it('says what it prints where every call does', () => {
+    expect(saidBy("console.log(1); // 1\nif (a) console.log('http://x', 2); // http://x 2\n")).toEqual(['1', 'http://x 2']);
+    expect(saidBy("console.log(1); // 1\nconsole.log('http://x');\n")).toBeUndefined();
   });
 
   it('is found in its section alone', () => {
