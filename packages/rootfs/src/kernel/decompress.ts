@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { constants, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { messageOf } from '@firecrew/base';
@@ -65,9 +64,4 @@ async function byXz(bytes: Buffer, format: 'xz' | 'lzma', maxBytes: number): Pro
 async function* piecesOf(bytes: Buffer): AsyncGenerator<Buffer> {
   const step = 1024 * 1024;
   for (let at = 0; at < bytes.length; at += step) yield bytes.subarray(at, at + step);
-}
-
-/** SHA-256 in hex. */
-export function sha256Of(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex');
 }
