@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { it, type TestAPI } from 'vitest';
+import { it } from 'vitest';
 
 const PATH = `${process.env.PATH}:/usr/sbin:/sbin`;
 
@@ -17,6 +17,6 @@ export function runTool(name: string, args: readonly string[], options: { input?
 /** `it` where these tools are installed; else a skip that names what is missing. */
 export function itWith(...names: readonly string[]): (name: string, test: () => unknown, timeoutMs?: number) => void {
   const missing = names.filter((name) => spawnSync(name, ['--version'], { env: { ...process.env, PATH } }).error !== undefined);
-  if (missing.length === 0) return (name, test, timeoutMs = 30_000) => it(name, test as Parameters<TestAPI>[1], timeoutMs);
+  if (missing.length === 0) return (name, test, timeoutMs = 30_000) => it(name, { timeout: timeoutMs }, test as () => void);
   return (name) => it.skip(`${name} (not installed: ${missing.join(', ')})`, () => undefined);
 }
