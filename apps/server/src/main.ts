@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { CodedError, messageOf } from '@firecrew/base';
+import { fatalLine, programVersion } from '@firecrew/base';
 import { destination, pino } from 'pino';
 import { readServerConfig } from './config.ts';
 import { startServer } from './start-server.ts';
@@ -25,7 +24,7 @@ try {
     { level: config.logLevel, base: { role: 'server' }, redact: ['req.headers.authorization', 'operatorToken', 'password'] },
     destination({ dest: 2, sync: true }),
   );
-  const server = await startServer(config, log, readVersion());
+  const server = await startServer(config, log, programVersion(new URL('../package.json', import.meta.url)));
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
@@ -42,17 +41,6 @@ try {
     });
   }
 } catch (error) {
-  // A line of the log like the others: with its pid, by which the supervisor knows why this process could not start.
-  const coded =
-    error instanceof CodedError ? { code: error.code, action: error.action } : { stack: error instanceof Error ? error.stack : undefined };
-  const line = { level: 60, time: Date.now(), role: 'server', pid: process.pid, ...coded, msg: messageOf(error) };
-  process.stderr.write(`${JSON.stringify(line)}\n`);
+  process.stderr.write(`${fatalLine(error, { role: 'server', pid: process.pid, atMs: Date.now() })}\n`);
   process.exit(1);
-}
-
-/** The bundle carries its version; in a checkout it is the package's. */
-function readVersion(): string {
-  if (process.env.FIRECREW_BUILD_VERSION !== undefined) return process.env.FIRECREW_BUILD_VERSION;
-  const text: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-  return typeof text === 'object' && text !== null && 'version' in text && typeof text.version === 'string' ? text.version : '0.0.0';
 }

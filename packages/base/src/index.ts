@@ -16,3 +16,4 @@ export {
 } from './ids.ts';
 export { type InstalledVersion, installVersion, removeOldVersions } from './install-version.ts';
 export { identifyProcess, isAlive, type ProcessIdentity, readBootId, signalProcess } from './process-identity.ts';
+export { fatalLine, programVersion, type Speaker } from './program-facts.ts';

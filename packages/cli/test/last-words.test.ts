@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { CodedError, fatalLine } from '@firecrew/base';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readLastWords } from '../src/supervisor/last-words.ts';
 
@@ -21,6 +22,12 @@ describe('the last words of a process', () => {
       log,
       `${fatal(7, { msg: 'old' })}\n${fatal(7)}\n${fatal(8)}\n{"level":30,"pid":7,"msg":"later"}\n{"level":60,"pid":7,"ms`,
     );
+    expect(readLastWords(log, 7)).toEqual({ code: 'listen_failed', message: 'no port', action: 'Choose.' });
+  });
+
+  it('are what a program of ours writes when it cannot go on', () => {
+    const error = new CodedError('listen_failed', 'no port', { action: 'Choose.' });
+    writeFileSync(log, `${fatalLine(error, { role: 'server', pid: 7, atMs: 1 })}\n`);
     expect(readLastWords(log, 7)).toEqual({ code: 'listen_failed', message: 'no port', action: 'Choose.' });
   });
 

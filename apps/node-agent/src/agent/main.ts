@@ -1,8 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { CodedError, messageOf } from '@firecrew/base';
+import { fatalLine, programVersion } from '@firecrew/base';
 import type { BootArtifacts } from '@firecrew/rootfs';
 import { ProcessDriver } from '@firecrew/vmm';
 import { destination, pino } from 'pino';
@@ -31,7 +31,14 @@ try {
   const version = await installPrograms(join(config.home, 'versions'), sources());
   const qemu = qemuSourceOf(config.qemu);
   const drivers = [processDriverOf(config), ...(qemu === null ? [] : [qemu])];
-  const agent = new NodeAgent({ config, log, version, agentVersion: readVersion(), drivers, qemu });
+  const agent = new NodeAgent({
+    config,
+    log,
+    version,
+    agentVersion: programVersion(new URL('../../package.json', import.meta.url)),
+    drivers,
+    qemu,
+  });
   await agent.start();
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -46,8 +53,7 @@ try {
     });
   }
 } catch (error) {
-  const code = error instanceof CodedError ? `${error.code}: ` : '';
-  process.stderr.write(`firecrew node agent: ${code}${messageOf(error)}\n`);
+  process.stderr.write(`${fatalLine(error, { role: 'node-agent', pid: process.pid, atMs: Date.now() })}\n`);
   process.exit(1);
 }
 
@@ -68,11 +74,4 @@ function sources() {
   const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
   if (existsSync(at('./shim.mjs'))) return { node: process.execPath, shim: at('./shim.mjs'), guestAgent: at('./guest-agent.mjs') };
   return { node: process.execPath, shim: at('../../bundle/shim.mjs'), guestAgent: at('../../../guest-agent/bundle/guest-agent.mjs') };
-}
-
-/** The bundle carries its version; in a checkout it is the package's. */
-function readVersion(): string {
-  if (process.env.FIRECREW_BUILD_VERSION !== undefined) return process.env.FIRECREW_BUILD_VERSION;
-  const text: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-  return typeof text === 'object' && text !== null && 'version' in text && typeof text.version === 'string' ? text.version : '0.0.0';
 }

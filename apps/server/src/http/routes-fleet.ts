@@ -47,13 +47,12 @@ export function fleetRoutes(root: FastifyInstance, context: ServerContext): void
     if (caller.role !== 'operator') throw new CodedError('forbidden', 'only an operator may let a node join');
     const token = newToken();
     // The database's clock, here and where a node joins: servers whose clocks differ would disagree about the end.
-    const [made] = await context.db
+    const made = await context.db
       .insert(tables.joinTokens)
       .values({ id: newId('token'), hash: hashToken(token), expiresAt: sql`now() + ${JOIN_TOKEN_TTL_MS} * interval '1 millisecond'` })
       .returning({ expiresAt: tables.joinTokens.expiresAt });
-    if (made === undefined) throw new CodedError('internal', 'the join token was not stored');
-    const { expiresAt } = made;
-    return await reply.code(201).send({ token, expiresAt: expiresAt.toISOString() });
+    const [expiresAt = ''] = made.map((row) => row.expiresAt.toISOString());
+    return await reply.code(201).send({ token, expiresAt });
   });
 
   app.post('/v1/node/join', { schema: { body: joinRequestSchema, response: { 201: joinReplySchema } } }, async (request, reply) => {
