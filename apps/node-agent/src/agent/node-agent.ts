@@ -130,7 +130,8 @@ export class NodeAgent {
     this.#renewTimer = setInterval(() => void this.#renew(), this.#renewEveryMs);
     await this.#renew();
     await this.#reportHealth();
-    await this.#reportCapabilities(true);
+    // A probe may boot a VM; nothing else of the link waits for it.
+    void this.#reportCapabilities(true);
   }
 
   /** Renews the leases of the shims that answer now. The term counts from when this was sent. */

@@ -112,7 +112,8 @@ class NodeConnection {
     const node: ConnectedNode = {
       id: row.id,
       name: row.name,
-      capabilities: row.capabilities,
+      // What it could do before it was started anew says nothing about now: it probes, and reports within seconds.
+      capabilities: null,
       health: row.health,
       healthAtMs: null,
       lastEnd: null,
