@@ -130,6 +130,7 @@ async function readProgram(path: string): Promise<Buffer> {
   });
   // A program that needs a loader would panic the kernel: the initrd has none.
   if (readInterpreter(bytes) !== undefined) throw malformedElf(`${path} is not static, and guest-init has to be`);
+  if (readElf(bytes).machine !== ELF_MACHINES.amd64) throw malformedElf(`${path} is not for x86-64, and the kernel is`);
   return bytes;
 }
 

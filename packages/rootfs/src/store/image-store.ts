@@ -206,7 +206,7 @@ export class ImageStore {
     try {
       await mkdir(this.#images, { recursive: true });
       // The mask of this process may have taken rights away that the accounts of VMs need.
-      await chmod(this.#images, WALKABLE);
+      for (const folder of [this.root, this.#images]) await chmod(folder, WALKABLE);
       return await mkdtemp(join(this.root, STAGING_PREFIX));
     } catch (cause) {
       throw storeFailed(`the image store ${this.root} cannot be written`, this.root, cause);

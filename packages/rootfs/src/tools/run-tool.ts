@@ -5,6 +5,8 @@ import { CodedError, codeOf, messageOf } from '@firecrew/base';
 
 /** Standard error that is kept of a tool, its end. */
 const STDERR_KEPT_CHARS = 4_000;
+/** Time that a tool has to end when it is told to, in `ms`. */
+const STOP_GRACE_MS = 5_000;
 /** Output of a tool that is read as text. */
 const MAX_PRINTED_BYTES = 1024 * 1024;
 
@@ -40,7 +42,7 @@ export interface ToolCall {
 }
 
 /**
- * Runs a tool to its end, in a process group of its own that is killed when the call is aborted or a side of it fails.
+ * Runs a tool to its end, in a process group of its own that is ended when the call is aborted or a side of it fails.
  * Throws `tool_missing`, `tool_failed`; an error of `input` or `output` is thrown as it is.
  */
 export async function runTool(call: ToolCall): Promise<void> {
@@ -52,14 +54,19 @@ export async function runTool(call: ToolCall): Promise<void> {
     detached: true,
   });
   const ended = endOf(child, call.tool);
-  const stop = (): void => killGroup(child);
+  let late: NodeJS.Timeout | undefined;
+  // What installs a system has mounts to take away.
+  const stop = (): void => {
+    signalGroup(child, 'SIGTERM');
+    late ??= setTimeout(() => signalGroup(child, 'SIGKILL'), STOP_GRACE_MS);
+  };
   call.signal?.addEventListener('abort', stop);
   try {
     const sides = [feed(child, call.input), drain(child, call.output)].map(async (side) => {
       try {
         await side;
       } catch (error) {
-        killGroup(child);
+        stop();
         throw error;
       }
     });
@@ -70,6 +77,7 @@ export async function runTool(call: ToolCall): Promise<void> {
     if (failed?.status === 'rejected') throw failed.reason;
   } finally {
     call.signal?.removeEventListener('abort', stop);
+    clearTimeout(late);
   }
 }
 
@@ -120,11 +128,19 @@ async function feed(child: ChildProcess, input: ToolCall['input']): Promise<void
   if (input === undefined || child.stdin === null) return;
   let ofSource: { readonly error: unknown } | undefined;
   async function* source(from: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    const iterator = from[Symbol.asyncIterator]();
     try {
-      yield* from;
-    } catch (error) {
-      ofSource = { error };
-      throw error;
+      for (;;) {
+        // A failure at `yield` is one of the tool's end, which the stream hands back to its source.
+        const next = await iterator.next().catch((error: unknown) => {
+          ofSource = { error };
+          throw error;
+        });
+        if (next.done === true) return;
+        yield next.value;
+      }
+    } finally {
+      await iterator.return?.();
     }
   }
   try {
@@ -140,10 +156,10 @@ async function drain(child: ChildProcess, output: ToolCall['output']): Promise<v
   if (output !== undefined && child.stdout !== null) await output(child.stdout);
 }
 
-function killGroup(child: ChildProcess): void {
+function signalGroup(child: ChildProcess, name: NodeJS.Signals): void {
   if (child.pid === undefined) return;
   try {
-    process.kill(-child.pid, 'SIGKILL');
+    process.kill(-child.pid, name);
   } catch {
     // It has ended.
   }
