@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { describe, it } from 'vitest';
 import { type Gate, HOOK_CONFIG, type HookAnswer, planHookFiles, readHookOutcome, stopHookScript, tapHookScript } from '../src/index.ts';
 
 /** Tools of the scripts, then those of the checks in the tests, that busybox has as well; git is nobody's but its own. */
@@ -23,11 +24,19 @@ function find(name: string): string | undefined {
 
 const busybox = find('busybox');
 /** The shells that images have as /bin/sh; one that is not installed has no path. */
-export const SHELLS: readonly Shell[] = [
+const SHELLS: readonly Shell[] = [
   { name: 'dash', path: find('dash'), call: [] },
   { name: 'bash', path: find('bash'), call: [] },
   { name: 'busybox', path: busybox, call: ['sh'], ...(busybox === undefined ? {} : { tools: busybox }) },
 ];
+
+/** Describes something under each shell; one that is not installed is skipped by name. */
+export function describeUnderShells(what: string, tests: (shell: Shell) => void): void {
+  describe.each(SHELLS)(`${what} under $name`, (shell) => {
+    if (shell.path === undefined) it.skip(`is not run: ${shell.name} is not installed`, () => {});
+    else tests(shell);
+  });
+}
 
 /** What one call of the Stop hook came to. */
 export interface Stop {

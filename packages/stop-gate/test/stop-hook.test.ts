@@ -4,18 +4,14 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CHECK_FEEDBACK_BYTES, COMMAND_FEEDBACK_BYTES, MAX_HOOK_BLOCKS, planHookFiles, stopHookScript } from '../src/index.ts';
-import { HookHome, SHELLS } from './hook-home.ts';
+import { describeUnderShells, HookHome } from './hook-home.ts';
 
 /** A shell word that stands for exactly this text. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 const contents = (folder: string): string =>
   execFileSync('sh', ['-c', 'find . -type f -exec sha256sum {} + | sort; find . | sort'], { cwd: folder, encoding: 'utf8' });
 
-describe.each(SHELLS)('the Stop hook under $name', (shell) => {
-  if (shell.path === undefined) {
-    it.skip(`is not run: ${shell.name} is not installed`, () => {});
-    return;
-  }
+describeUnderShells('the Stop hook', (shell) => {
   let home: HookHome;
   beforeEach(() => {
     home = new HookHome(shell);

@@ -1,13 +1,9 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { drainTap, TAP_EVENT_MAX_BYTES, tapHookScript } from '../src/index.ts';
-import { HookHome, SHELLS } from './hook-home.ts';
+import { describeUnderShells, HookHome } from './hook-home.ts';
 
-describe.each(SHELLS)('the tool tap under $name', (shell) => {
-  if (shell.path === undefined) {
-    it.skip(`is not run: ${shell.name} is not installed`, () => {});
-    return;
-  }
+describeUnderShells('the tool tap', (shell) => {
   let home: HookHome;
   beforeEach(() => {
     home = new HookHome(shell);

@@ -1,57 +1,21 @@
-import { createHash, sign } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import {
-  type AttemptResult,
-  GENERATION,
-  nodeDataPaths,
-  nodeHelloText,
-  type ServerMessage,
-  type TurnEventBody,
-  type TurnSpec,
-} from '@firecrew/protocol';
+import { type AttemptResult, GENERATION, nodeDataPaths, type ServerMessage, type TurnEventBody, type TurnSpec } from '@firecrew/protocol';
 import { snapshotDirectory } from '@firecrew/workspace';
-import WebSocket from 'ws';
+import { NodePeer } from './node-peer.ts';
 import type { TestServer } from './running-server.ts';
 
 type Start = Extract<ServerMessage, { t: 'turn.start' }>;
 const MEMORY_MIB = 8192;
 
 /** A node that speaks the real link and makes up what its attempts come to. */
-export class FakeNode {
-  readonly #server: TestServer;
-  readonly #ws: WebSocket;
-  readonly #got: ServerMessage[] = [];
-  #waiting: (() => void)[] = [];
-  /** Whether leases are renewed. */
-  renewing = true;
-
-  private constructor(server: TestServer) {
-    this.#server = server;
-    this.#ws = new WebSocket(server.url.replace('http', 'ws').concat(nodeDataPaths.link));
-    this.#ws.on('error', () => undefined);
-    this.#ws.on('message', (data) => {
-      this.#got.push(JSON.parse(String(data)) as ServerMessage);
-      for (const wake of this.#waiting.splice(0)) wake();
-    });
-  }
-
+export class FakeNode extends NodePeer {
   /** Connects, says hello, and reports room for `slots` attempts of the process driver. */
   static async connect(server: TestServer, slots = 4): Promise<FakeNode> {
     const node = new FakeNode(server);
-    const { nonce } = await node.next('challenge');
-    const signature = sign(null, Buffer.from(nodeHelloText(nonce, server.nodeId, 'boot')), server.nodeKey).toString('base64');
-    node.send({
-      t: 'hello',
-      generation: GENERATION,
-      minGeneration: GENERATION,
-      nodeId: server.nodeId,
-      signature,
-      bootId: 'boot',
-      version: '1',
-      turns: [],
-    });
+    await node.hello();
     await node.next('welcome');
     // 512 MiB are kept for the host, 256 MiB are what it is believed to use by itself, and each attempt claims 1024 MiB.
     const memoryTotalMib = Math.min(MEMORY_MIB, 512 + 256 + slots * 1024);
@@ -59,24 +23,6 @@ export class FakeNode {
     const drivers = [{ driver: 'process', isolation: 'none', backends: ['command'], detail: 'fake' }];
     node.send({ t: 'capabilities', capabilities: { drivers, kvm: false, cpus: 2, platform: 'fake', agentVersion: '1' } });
     return node;
-  }
-
-  async next<T extends ServerMessage['t']>(t: T): Promise<Extract<ServerMessage, { t: T }>> {
-    for (;;) {
-      const at = this.#got.findIndex((message) => message.t === t);
-      const [found] = at < 0 ? [] : this.#got.splice(at, 1);
-      if (found !== undefined) return found as Extract<ServerMessage, { t: T }>;
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    }
-  }
-
-  /** Messages of a kind that have come and were not taken. */
-  pending(t: ServerMessage['t']): number {
-    return this.#got.filter((message) => message.t === t).length;
-  }
-
-  send(message: Record<string, unknown>): void {
-    this.#ws.send(JSON.stringify(message));
   }
 
   /** Accepts the next order to start. */
@@ -129,17 +75,13 @@ export class FakeNode {
       const snapshot = await snapshotDirectory(join(folder, 'tree'), join(folder, 'blob'));
       const bytes = await readFile(join(folder, 'blob'));
       const path = nodeDataPaths.blob(start.spec.turnId, start.spec.attempt, snapshot.blobDigest);
-      const reply = await this.#server.call('PUT', path, { token: start.token, bytes });
+      const reply = await this.server.call('PUT', path, { token: start.token, bytes });
       if (reply.status !== 200) throw new Error(`the upload was answered with ${reply.status}: ${JSON.stringify(reply.body)}`);
       const { snapshotId, blobDigest } = snapshot;
       return { snapshotId, blobDigest, bytes: bytes.length, files: snapshot.entries.length, round: 1, excluded: [], skipped: [] };
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
-  }
-
-  close(): void {
-    this.#ws.terminate();
   }
 }
 
