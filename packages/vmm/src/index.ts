@@ -5,6 +5,13 @@ export {
   MAX_PATH_BINDS,
   MAX_PATH_FOLDERS,
 } from './caller-path/caller-path-binds.ts';
+export {
+  FIRECRACKER_BOOT_TIMEOUT_MS,
+  FirecrackerDriver,
+  type FirecrackerDriverOptions,
+} from './firecracker-driver/firecracker-driver.ts';
+export type { JailerSettings } from './firecracker-driver/jailer-arguments.ts';
+export type { DiskLimits, TokenBucket } from './firecracker-driver/rate-limits.ts';
 export { followAcrossSessions, runExec } from './guest-client/across-sessions.ts';
 export { CALL_TIMEOUT_MS, OUTER_GRACE_MS, outerDeadlineMs, TRANSFER_IDLE_MS } from './guest-client/deadlines.ts';
 export {

@@ -14,10 +14,14 @@ export class ConsoleTail {
     }
   }
 
+  /** All that is kept, as it came. */
+  text(): string {
+    return Buffer.concat(this.#parts).subarray(-CONSOLE_TAIL_BYTES).toString('latin1');
+  }
+
   /** The last lines, without anything that a terminal would act on. */
   lines(count: number): string[] {
-    const text = Buffer.concat(this.#parts).subarray(-CONSOLE_TAIL_BYTES).toString('latin1');
-    return text
+    return this.text()
       .split(/[\r\n]+/)
       .map((line) => line.replace(/[^\x20-\x7e]/g, '?'))
       .filter((line) => line.trim() !== '')

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { codeOf } from '@firecrew/base';
+import { machineIdPrefix } from './machine-id.ts';
 
 /** Variable that every process of an attempt carries. */
 export const ATTEMPT_VARIABLE = 'FIRECREW_ATTEMPT';
@@ -15,14 +16,18 @@ export interface KillReport {
   readonly left: readonly number[];
 }
 
-/** Ids of the live processes whose environment holds exactly `variable=marker`, but for this process. */
+/**
+ * Ids of the live processes whose environment holds exactly `variable=marker`, but for this process. Of an attempt also those of its
+ * jailed VMMs, whose environment is empty: their id on the command line is made of the mark.
+ */
 export function findMarked(marker: string, variable: string = ATTEMPT_VARIABLE): number[] {
   const wanted = Buffer.from(`\0${variable}=${marker}\0`);
+  const machine = variable === ATTEMPT_VARIABLE ? Buffer.from(`\0--id\0${machineIdPrefix(marker)}`) : undefined;
   const found: number[] = [];
   for (const name of readdirSync('/proc')) {
     if (!/^[1-9][0-9]*$/.test(name)) continue;
     const pid = Number(name);
-    if (pid !== process.pid && holdsEntry(pid, wanted)) found.push(pid);
+    if (pid !== process.pid && (holdsEntry(pid, wanted) || (machine !== undefined && isMachine(pid, machine)))) found.push(pid);
   }
   return found;
 }
@@ -60,6 +65,14 @@ function holdsEntry(pid: number, wanted: Buffer): boolean {
     return environment.includes(wanted) || environment.subarray(0, wanted.length - 1).equals(wanted.subarray(1));
   } catch {
     // Gone, or another user's: neither is ours to kill.
+    return false;
+  }
+}
+
+function isMachine(pid: number, wanted: Buffer): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`).includes(wanted);
+  } catch {
     return false;
   }
 }

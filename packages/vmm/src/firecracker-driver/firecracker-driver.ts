@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto';
+import type { BootFiles } from '@firecrew/rootfs';
+import type { MachineBoot } from '../machine/boot-machine.ts';
+import { badSpec, checkVmSpec } from '../machine/check-vm-spec.ts';
+import { startVm } from '../machine/start-vm.ts';
+import type { OpenBootFiles } from '../machine/vm-assets.ts';
+import type { VmFolder } from '../machine/vm-folder.ts';
+import type { BootSpec, Driver, DriverProbe, Vm } from '../port/driver.ts';
+import { machineId } from '../processes/machine-id.ts';
+import type { FirecrackerSettings } from './firecracker-settings.ts';
+import type { JailerSettings } from './jailer-arguments.ts';
+import { probeFirecracker } from './probe-firecracker.ts';
+import { type DiskLimits, diskLimiter } from './rate-limits.ts';
+import { runPlaces } from './run-places.ts';
+import { startFirecracker } from './start-firecracker.ts';
+import { CGROUP_ROOT, removeStaleGroups } from './vm-cgroup.ts';
+import { parentGroup, workplaceOf } from './workplace.ts';
+
+/** Time from the start of Firecracker to the guest agent's first answer, in `ms`. */
+export const FIRECRACKER_BOOT_TIMEOUT_MS = 30_000;
+const NONCE_BYTES = 4;
+
+/** How the driver runs VMs on this host. */
+export interface FirecrackerDriverOptions {
+  readonly openFiles: OpenBootFiles;
+  /** Absolute path of Firecracker; default `/usr/local/bin/firecracker`. */
+  readonly program?: string;
+  /** Confinement of every VM, which needs root and a user for each VM; without it Firecracker runs as that user alone. */
+  readonly jailer?: JailerSettings;
+  readonly cpus?: number;
+  readonly diskLimits?: DiskLimits;
+  readonly bootTimeoutMs?: number;
+  /** Folder that the folders of VMs are made in; `probe` looks at its file system. */
+  readonly vmRoot?: string;
+  readonly kvmDevice?: string;
+  readonly cgroupRoot?: string;
+}
+
+/** The `firecracker` driver: one microVM without a network card per boot. */
+export class FirecrackerDriver implements Driver {
+  readonly name = 'firecracker';
+  readonly #settings: FirecrackerSettings;
+  readonly #options: FirecrackerDriverOptions;
+
+  /** Throws `bad_rate_limit`. */
+  constructor(options: FirecrackerDriverOptions) {
+    diskLimiter(options.diskLimits);
+    this.#options = options;
+    this.#settings = {
+      program: options.program ?? '/usr/local/bin/firecracker',
+      jailer: options.jailer,
+      cpus: options.cpus ?? 1,
+      diskLimits: options.diskLimits,
+      bootTimeoutMs: options.bootTimeoutMs ?? FIRECRACKER_BOOT_TIMEOUT_MS,
+      kvmDevice: options.kvmDevice ?? '/dev/kvm',
+      cgroupRoot: options.cgroupRoot ?? CGROUP_ROOT,
+      architecture: process.arch,
+    };
+  }
+
+  /** Looks at what a boot needs. Starts no VM: `firecrew doctor --vm-selftest` does. */
+  probe(): Promise<DriverProbe> {
+    return probeFirecracker(this.#settings, this.#options.openFiles, this.#options.vmRoot);
+  }
+
+  async boot(spec: BootSpec): Promise<Vm> {
+    const { jailer } = this.#settings;
+    const sockets = [false, true].flatMap((rescue) => Object.values(runPlaces(spec.folder, rescue)));
+    checkVmSpec(spec, sockets);
+    if (jailer !== undefined && spec.owner === undefined) throw badSpec(spec, 'the jailer needs a user for it, which only root can give');
+    if (jailer !== undefined) await removeStaleGroups(parentGroup(this.#settings, jailer), Date.now());
+    return startVm(spec, this.#options.openFiles, (places, files, rescue) => this.#plan(spec, places, files, rescue));
+  }
+
+  async #plan(spec: BootSpec, places: VmFolder, files: BootFiles, rescue: boolean): Promise<Omit<MachineBoot, 'initrd' | 'files'>> {
+    const settings = this.#settings;
+    const id = machineId(spec.attemptMarker, randomBytes(NONCE_BYTES).toString('hex'));
+    const run = runPlaces(spec.folder, rescue);
+    const launch = { settings, spec, id, places, run, files, rescue };
+    const workplace = workplaceOf(launch);
+    await workplace.make();
+    return {
+      linkSocket: run.linkSocket,
+      resync: false,
+      timeoutMs: settings.bootTimeoutMs,
+      start: () => startFirecracker(launch, workplace),
+    };
+  }
+}
