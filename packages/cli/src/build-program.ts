@@ -58,7 +58,11 @@ export function buildProgram(version: string, onCall: (invocation: Invocation) =
     const made = parent.command(usage).description(text).allowExcessArguments(false);
     // The last argument of an action is the command, the one before its options.
     made.action((...all: unknown[]) => {
-      const args = all.slice(0, -2).filter((item): item is string => typeof item === 'string');
+      // A repeatable argument is a list of its own.
+      const args = all
+        .slice(0, -2)
+        .flat()
+        .filter((item): item is string => typeof item === 'string');
       const { home } = program.opts<{ home?: string }>();
       onCall({ command: name, args, options: made.opts(), home });
     });
@@ -69,6 +73,7 @@ export function buildProgram(version: string, onCall: (invocation: Invocation) =
   addMissions(program, command);
   addRecipes(program, command);
   addFleet(program, command);
+  addImages(program, command);
   return program;
 }
 
@@ -201,4 +206,80 @@ function addFleet(program: Command, command: AddCommand): void {
     .requiredOption('--name <name>', 'name of this host')
     .addOption(json())
     .addHelpText('after', '\nExample:\n  $ firecrew node join https://firecrew.example.com --token fct_... --name host-7');
+}
+
+const IMAGE_EXAMPLES = `
+What a microVM is made of, in the order it is needed once on a host (tools/install-vm-tools.sh installs what building takes):
+  $ firecrew image payload
+  $ firecrew image kernel --from linux-image-6.1.0-cloud-amd64.deb
+  $ firecrew image build --from debian:bookworm --package git --package ca-certificates
+
+  $ firecrew image list
+  $ firecrew image build claude-code --recipe examples/images/claude-code.json
+
+Images are kept by content: an id is the SHA-256 of all that an image is and says. Names lead to ids; "default" is the
+image of missions that name none.`;
+
+const BUILD_EXAMPLES = `
+Examples:
+  From a container image, without a container engine on this host:
+  $ docker save my-tools:1 -o my-tools.tar && firecrew image build my-tools --from my-tools.tar
+  $ firecrew image build my-tools --from ./layout --reference 1
+
+  From a folder; all of it becomes root's:
+  $ firecrew image build --from ./rootfs
+
+  A suite of Debian from the network, with packages:
+  $ firecrew image build --from debian:bookworm --package git
+
+  By a recipe, with programs of npm:
+  $ firecrew image build codex --recipe examples/images/codex.json
+
+Nothing of the source is run or unpacked on this host. The same source gives the same image.`;
+
+function addImages(program: Command, command: AddCommand): void {
+  const image = program.command('image').description('make and keep what microVMs boot from').exitOverride();
+  image.addHelpText('after', IMAGE_EXAMPLES);
+  const add = (usage: string, text: string): Command => command(image, usage, text, `image ${usage.split(' ')[0] ?? ''}`);
+  const example = (text: string): string => `\nExample:\n  $ firecrew image ${text}`;
+  add('build [name]', 'make a root file system from a folder, a container image, a suite or a recipe')
+    .option('--from <source>', 'folder, OCI layout, file of docker save, or suite such as debian:bookworm')
+    .option('--recipe <file>', 'JSON that says all of it (examples/images)')
+    .option('--reference <name>', 'which image of a layout or archive')
+    .option('--keep-owners', 'take owners of a folder as they are', false)
+    .addOption(list('--package <name>', 'package to add to a suite (repeatable)'))
+    .option('--mirror <url>', 'where a suite comes from')
+    .addOption(new Option('--arch <processor>', "whose programs (default: this host's)").choices(['amd64', 'arm64']))
+    .addOption(json())
+    .addHelpText('after', BUILD_EXAMPLES);
+  add('kernel', 'make the kernel, its modules and the initrd')
+    .requiredOption('--from <file>', 'package of a kernel (.deb), or a bzImage such as /boot/vmlinuz-6.1.0')
+    .option('--modules <dir>', 'folder of modules for a bzImage (default: /lib/modules for one in /boot)')
+    .option('--init <file>', "guest-init (default: the one of this firecrew's)")
+    .addOption(json())
+    .addHelpText('after', example('kernel --from linux-image-6.1.0-cloud-amd64.deb'));
+  add('payload', 'make the disk with Node and the guest agent')
+    .option('--node <file>', 'Node for the guest (default: the one that runs this)')
+    .option('--agent <file>', 'guest agent in one file (default: the one of this firecrew)')
+    .option('--level <n>', 'how hard to pack, 1 to 22 (default: 19, about a minute; 3 takes seconds)')
+    .addOption(json())
+    .addHelpText('after', example('payload --level 3'));
+  add('list', 'list images, kernels and payloads').addOption(json()).addHelpText('after', example('list --json'));
+  add('verify [names...]', 'read all of them, or these, against their digests')
+    .addOption(json())
+    .addHelpText('after', example('verify default'));
+  add('export <name>', 'write one as a file for another host')
+    .requiredOption('-o, --output <file>', 'file to write; none is written over')
+    .addOption(json())
+    .addHelpText('after', example('export default -o default.tar'));
+  add('import <file>', 'take one out of such a file')
+    .option('--name <name>', 'name to give it')
+    .option('--expect <id>', 'refuse any other than this')
+    .addOption(json())
+    .addHelpText('after', example('import default.tar --name default'));
+  add('gc', 'remove what has no name and had none a grace ago')
+    .option('--grace <duration>', 'how long it must have had no name (default: 24h)')
+    .addOption(json())
+    .addHelpText('after', '\nThe first call marks, a later one removes.\n\nExample:\n  $ firecrew image gc --grace 1h');
+  add('remove <name>', 'remove one at once, by its name or id').addOption(json()).addHelpText('after', example('remove my-tools'));
 }

@@ -60,6 +60,24 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     const options = { token: text(call, 'token') ?? '', name: text(call, 'name') ?? '', json: json(call) };
     return await (await import('./commands/fleet.ts')).nodeJoinCommand(context, first(call), options);
   },
+  'image build': async (context, call) =>
+    await (await import('./commands/build-images.ts')).imageBuildCommand(context, call.args[0], call.options),
+  'image kernel': async (context, call) => await (await import('./commands/build-images.ts')).imageKernelCommand(context, call.options),
+  'image payload': async (context, call) => await (await import('./commands/build-images.ts')).imagePayloadCommand(context, call.options),
+  'image list': async (context, call) => await (await import('./commands/images.ts')).imageListCommand(context, json(call)),
+  'image verify': async (context, call) => await (await import('./commands/images.ts')).imageVerifyCommand(context, call.args, json(call)),
+  'image export': async (context, call) => {
+    const options = { output: text(call, 'output') ?? '', json: json(call) };
+    return await (await import('./commands/images.ts')).imageExportCommand(context, first(call), options);
+  },
+  'image import': async (context, call) => {
+    const options = { name: text(call, 'name'), expect: text(call, 'expect'), json: json(call) };
+    return await (await import('./commands/images.ts')).imageImportCommand(context, first(call), options);
+  },
+  'image gc': async (context, call) =>
+    await (await import('./commands/images.ts')).imageGcCommand(context, { grace: text(call, 'grace'), json: json(call) }),
+  'image remove': async (context, call) =>
+    await (await import('./commands/images.ts')).imageRemoveCommand(context, first(call), json(call)),
 };
 
 /** The commands that can be carried out. */

@@ -36,6 +36,17 @@ const CALLS: readonly (readonly [string, string, readonly string[], Record<strin
   ['recipe list', 'recipe list', [], { json: false }],
   ['recipe show change', 'recipe show', ['change'], { json: false }],
   ['supervise', 'supervise', [], {}],
+  ['image build', 'image build', [], { keepOwners: false, package: [] }],
+  ['image build tools --from d --package a --package b', 'image build', ['tools'], { from: 'd', package: ['a', 'b'] }],
+  ['image kernel --from k --modules m', 'image kernel', [], { from: 'k', modules: 'm' }],
+  ['image payload --level 3', 'image payload', [], { level: '3' }],
+  ['image list --json', 'image list', [], { json: true }],
+  ['image verify a b', 'image verify', ['a', 'b'], { json: false }],
+  ['image verify', 'image verify', [], {}],
+  ['image export a -o f', 'image export', ['a'], { output: 'f' }],
+  ['image import f --name n --expect i', 'image import', ['f'], { name: 'n', expect: 'i' }],
+  ['image gc --grace 1h', 'image gc', [], { grace: '1h' }],
+  ['image remove a', 'image remove', ['a'], {}],
   [
     'run --repo . --task t --allow a --allow b:8443',
     'run',
@@ -56,12 +67,21 @@ describe('the command line', () => {
     expect(parse('--home', '/x', 'status').home).toBe('/x');
   });
 
-  it.each(['nothing-like-this', 'up --nope', 'show', 'show a b', 'node join https://h', 'run --driver magic', ''])(
-    'refuses %j',
-    (words) => {
-      expect(() => parse(...words.split(' ').filter((word) => word !== ''))).toThrow(CommanderError);
-    },
-  );
+  it.each([
+    'nothing-like-this',
+    'up --nope',
+    'show',
+    'show a b',
+    'node join https://h',
+    'run --driver magic',
+    'image kernel',
+    'image export a',
+    'image build a b',
+    'image build --arch x',
+    '',
+  ])('refuses %j', (words) => {
+    expect(() => parse(...words.split(' ').filter((word) => word !== ''))).toThrow(CommanderError);
+  });
 
   it('has something to carry out for every command', () => {
     const program = buildProgram('1', () => undefined);

@@ -53,7 +53,7 @@ export type {
   ManifestSource,
   PayloadManifest,
 } from './store/artifact-manifest.ts';
-export { ArtifactNames } from './store/artifact-names.ts';
+export { ArtifactNames, checkArtifactName } from './store/artifact-names.ts';
 export {
   type BootArtifacts,
   type BootFiles,

@@ -19,7 +19,7 @@ export class ArtifactNames {
 
   /** Gives a name to an artifact; it is taken from the one that had it. Throws `image_name_wrong`, `image_store_failed`. */
   async set(name: string, id: ArtifactDigest): Promise<void> {
-    checkName(name);
+    checkArtifactName(name);
     const temporary = join(this.#folder, `.${name}.${randomBytes(6).toString('hex')}`);
     try {
       await mkdir(this.#folder, { recursive: true, mode: 0o755 });
@@ -69,12 +69,13 @@ export class ArtifactNames {
 
   /** Takes a name away; its artifact stays. */
   async remove(name: string): Promise<void> {
-    checkName(name);
+    checkArtifactName(name);
     await rm(join(this.#folder, name), { force: true });
   }
 }
 
-function checkName(name: string): void {
+/** Throws `image_name_wrong` for what cannot be the name of an artifact. */
+export function checkArtifactName(name: string): void {
   if (NAME.test(name) && !LIKE_AN_ID.test(name)) return;
   throw new CodedError('image_name_wrong', `${JSON.stringify(name)} cannot be the name of an image`, {
     id: name,
