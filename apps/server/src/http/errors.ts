@@ -44,6 +44,8 @@ const STATUS: Readonly<Record<string, number>> = {
   blob_too_large: 413,
   unavailable: 503,
   blob_damaged: 500,
+  disk_full: 507,
+  internal: 500,
 };
 
 /** No room, of the file system or of PostgreSQL. */
@@ -51,29 +53,24 @@ const DISK_FULL: readonly (string | undefined)[] = ['ENOSPC', 'EDQUOT', '53100']
 
 /** Status and body for a thrown value. What is unexpected is logged and answered without detail. */
 export function answerError(error: unknown, log: FastifyBaseLogger): { status: number; body: ErrorBody } {
-  const code = codeOf(error);
-  if (error instanceof CodedError && code !== undefined) {
-    const status = STATUS[code];
-    if (status !== undefined) {
-      const extra = {
-        ...(error.action === undefined ? {} : { action: error.action }),
-        ...(error.id === undefined ? {} : { id: error.id }),
-      };
-      return { status, body: { error: { code, message: error.message, ...extra } } };
-    }
-  }
-  const framework = frameworkError(error);
-  if (framework !== undefined) return framework;
+  const known = (error instanceof CodedError ? answerCoded(error) : undefined) ?? frameworkError(error);
+  if (known !== undefined) return known;
   log.error({ err: error }, 'request failed');
-  if (DISK_FULL.includes(code)) {
-    const full = {
-      code: 'disk_full',
-      message: 'a disk of the server is full',
-      action: 'Free space at its home or its database; what was stored is kept.',
-    };
-    return { status: 507, body: { error: full } };
-  }
-  return { status: 500, body: { error: { code: 'internal', message: 'the server failed; its log has the cause' } } };
+  const told = DISK_FULL.includes(codeOf(error))
+    ? new CodedError('disk_full', 'a disk of the server is full', {
+        action: 'Free space at its home or its database; what was stored is kept.',
+      })
+    : new CodedError('internal', 'the server failed; its log has the cause');
+  return { status: STATUS[told.code] ?? 500, body: bodyOf(told) };
+}
+
+function answerCoded(error: CodedError): { status: number; body: ErrorBody } | undefined {
+  const status = STATUS[error.code];
+  return status === undefined ? undefined : { status, body: bodyOf(error) };
+}
+
+function bodyOf({ code, message, action, id }: CodedError): ErrorBody {
+  return { error: { code, message, ...(action === undefined ? {} : { action }), ...(id === undefined ? {} : { id }) } };
 }
 
 function frameworkError(error: unknown): { status: number; body: ErrorBody } | undefined {
