@@ -43,7 +43,7 @@ export class FirecrackerApi {
    * Makes one call and gives the JSON of its answer, undefined for none. Rejects with `firecracker_refused` and Firecracker's own
    * words, or with `firecracker_failed` when there is no answer in time; then no later call is made either.
    */
-  async call({ method, path, body }: ApiCall, timeoutMs: number = API_TIMEOUT_MS): Promise<unknown> {
+  async call({ method, path, body }: ApiCall, timeoutMs: number): Promise<unknown> {
     if (this.#ended !== undefined) throw this.#ended;
     // Always with its length: a body in chunks is taken for none.
     const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body));

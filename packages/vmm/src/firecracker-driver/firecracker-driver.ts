@@ -7,6 +7,7 @@ import type { OpenBootFiles } from '../machine/vm-assets.ts';
 import type { VmFolder } from '../machine/vm-folder.ts';
 import type { BootSpec, Driver, DriverProbe, Vm } from '../port/driver.ts';
 import { machineId } from '../processes/machine-id.ts';
+import { API_TIMEOUT_MS } from './firecracker-api.ts';
 import type { FirecrackerSettings } from './firecracker-settings.ts';
 import type { JailerSettings } from './jailer-arguments.ts';
 import { probeFirecracker } from './probe-firecracker.ts';
@@ -30,6 +31,7 @@ export interface FirecrackerDriverOptions {
   readonly cpus?: number;
   readonly diskLimits?: DiskLimits;
   readonly bootTimeoutMs?: number;
+  readonly apiTimeoutMs?: number;
   /** Folder that the folders of VMs are made in; `probe` looks at its file system. */
   readonly vmRoot?: string;
   readonly kvmDevice?: string;
@@ -52,6 +54,7 @@ export class FirecrackerDriver implements Driver {
       cpus: options.cpus ?? 1,
       diskLimits: options.diskLimits,
       bootTimeoutMs: options.bootTimeoutMs ?? FIRECRACKER_BOOT_TIMEOUT_MS,
+      apiTimeoutMs: options.apiTimeoutMs ?? API_TIMEOUT_MS,
       kvmDevice: options.kvmDevice ?? '/dev/kvm',
       cgroupRoot: options.cgroupRoot ?? CGROUP_ROOT,
       architecture: process.arch,

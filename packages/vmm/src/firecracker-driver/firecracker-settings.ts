@@ -12,6 +12,8 @@ export interface FirecrackerSettings {
   readonly diskLimits: DiskLimits | undefined;
   /** From the start of Firecracker to the guest agent's first answer, in `ms`. */
   readonly bootTimeoutMs: number;
+  /** Time for one answer of the API, and for the first dial, in `ms`. */
+  readonly apiTimeoutMs: number;
   /** The KVM device, and where cgroup v2 is mounted. */
   readonly kvmDevice: string;
   readonly cgroupRoot: string;

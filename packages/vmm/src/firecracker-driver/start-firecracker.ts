@@ -1,11 +1,12 @@
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { CodedError } from '@firecrew/base';
 import type { Machine } from '../machine/machine.ts';
 import type { VmExit } from '../port/driver.ts';
 import { describeEnd } from './describe-end.ts';
 import { type FirecrackerFeatures, judgeVersion, MIN_FIRECRACKER } from './features.ts';
 import { FirecrackerApi, failed } from './firecracker-api.ts';
-import { planCalls } from './plan-calls.ts';
+import { type ApiCall, planCalls } from './plan-calls.ts';
 import { faultOfMetrics } from './read-metrics.ts';
 import { RUN_NAMES } from './run-places.ts';
 import { TextPipe } from './text-pipe.ts';
@@ -13,10 +14,11 @@ import { removeGroup, wasOutOfMemory } from './vm-cgroup.ts';
 import type { ProcessEnd, VmmProcess } from './vmm-process.ts';
 import type { FirecrackerLaunch, StartedFirecracker, Workplace } from './workplace.ts';
 
-/** Time from the start of the process until it listens, in `ms`. */
-export const API_UP_TIMEOUT_MS = 15_000;
 /** Time to pass the keys to the guest, in `ms`. */
 const KEYS_TIMEOUT_MS = 3000;
+
+/** Time a process has to end by itself once a call has failed, in `ms`. */
+const ENDING_MS = 200;
 
 /** What the host holds for one Firecracker. */
 interface Holdings {
@@ -40,12 +42,19 @@ export async function startFirecracker(launch: FirecrackerLaunch, workplace: Wor
     await configure(api, launch, started);
     return machineOf(launch, held, started.process, api);
   } catch (error) {
-    await started?.process.kill();
-    const words = describeWords(held, started?.process);
+    const words = await endIt(held, started?.process);
     await release(held, api);
-    // What it said itself is nearer to the reason than a connection that was lost.
     throw words === '' || !(error instanceof CodedError) ? error : withWords(error, words);
   }
+}
+
+/** Ends what was started, and says how it ended when it did so by itself: that is nearer to the reason than a connection that was lost. */
+async function endIt(held: Holdings, process: VmmProcess | undefined): Promise<string> {
+  if (process === undefined) return describeWords(held, undefined);
+  const own = process.exited.then((end) => describeExit(held, process, end, false));
+  const exit = await Promise.race([own, delay(ENDING_MS)]);
+  await process.kill();
+  return exit === undefined ? describeWords(held, process) : `; it ended: ${exit.detail}`;
 }
 
 function withWords(error: CodedError, words: string): CodedError {
@@ -64,20 +73,24 @@ async function openPipes({ run, spec }: FirecrackerLaunch): Promise<Omit<Holding
   return { console, log, metrics };
 }
 
-async function dialApi({ run }: FirecrackerLaunch, process: VmmProcess): Promise<FirecrackerApi> {
+async function dialApi({ run, settings }: FirecrackerLaunch, process: VmmProcess): Promise<FirecrackerApi> {
   const gone = process.exited.then((end) => {
     throw failed(`it ended (${end?.signal ?? `exit ${end?.code ?? 'unknown'}`}) before it listened`);
   });
   gone.catch(() => undefined);
-  return FirecrackerApi.dial(run.apiSocket, { timeoutMs: API_UP_TIMEOUT_MS, gone });
+  return FirecrackerApi.dial(run.apiSocket, { timeoutMs: settings.apiTimeoutMs, gone });
 }
 
 async function configure(api: FirecrackerApi, launch: FirecrackerLaunch, { paths, serials }: StartedFirecracker): Promise<void> {
   const { settings, spec, rescue } = launch;
-  const features = featuresOf(await api.call({ method: 'GET', path: '/version' }));
+  // A process that answers slowly, call after call, is given up as one that does not.
+  const giveUp = performance.now() + settings.bootTimeoutMs;
+  const call = (wanted: ApiCall): Promise<unknown> =>
+    api.call(wanted, Math.max(1, Math.min(settings.apiTimeoutMs, giveUp - performance.now())));
+  const features = featuresOf(await call({ method: 'GET', path: '/version' }));
   const { memoryMib } = spec.limits;
   const vm = { memoryMib, cpus: settings.cpus, paths, serials, diskLimits: settings.diskLimits, rescue };
-  for (const call of planCalls(vm, features)) await api.call(call);
+  for (const one of planCalls(vm, features)) await call(one);
 }
 
 /** Of the process that was started, not of a number in a file: a field that it does not know fails every boot. */
@@ -105,10 +118,7 @@ function machineOf(launch: FirecrackerLaunch, held: Holdings, process: VmmProces
     },
     // The keyboard is emulated on x86 alone.
     ...(launch.settings.architecture === 'x64' ? { askToEnd } : {}),
-    kill: async () => {
-      await process.kill();
-      await exited;
-    },
+    kill: () => process.kill(),
     release: () => release(held, api),
   };
 }

@@ -9,6 +9,8 @@ import { type Jail, jailFailed } from './jail.ts';
 export const PID_FILE_TIMEOUT_MS = 15_000;
 /** Pause between two looks at a process that is no child of ours, in `ms`. */
 const WATCH_PAUSE_MS = 50;
+/** Time a killed process has to go, in `ms`; one that the kernel holds on to is reported as left. */
+const KILL_WAIT_MS = 10_000;
 /** Bytes of the messages of jailer and VMM that are kept. */
 const MESSAGE_BYTES = 4096;
 /** Characters of a command line that are looked at. */
@@ -22,7 +24,7 @@ export interface VmmProcess {
   readonly exited: Promise<ProcessEnd>;
   /** The end of what jailer and VMM said beside console and log. */
   readonly messages: () => string;
-  /** Ends it at once and waits until it is gone. */
+  /** Ends it at once and waits until it is gone, for a bounded time. */
   readonly kill: () => Promise<void>;
 }
 
@@ -36,7 +38,7 @@ export function spawnVmm(program: string, args: readonly string[], options: Spaw
     messages: messages.text,
     kill: async () => {
       child.kill('SIGKILL');
-      await exited;
+      await within(exited, KILL_WAIT_MS);
     },
   };
 }
@@ -71,9 +73,15 @@ function adopted(identity: ProcessIdentity, starter: VmmProcess): VmmProcess {
     messages: starter.messages,
     kill: async () => {
       signalProcess(identity, 'SIGKILL');
-      await exited;
+      await within(exited, KILL_WAIT_MS);
     },
   };
+}
+
+async function within(exited: Promise<unknown>, ms: number): Promise<void> {
+  const timer = new AbortController();
+  await Promise.race([exited, delay(ms, undefined, { signal: timer.signal }).catch(() => undefined)]);
+  timer.abort();
 }
 
 /** The process of the jail's file: undefined until it is written, `gone` when it runs no more, or is another's by now. */

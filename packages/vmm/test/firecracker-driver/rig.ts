@@ -5,7 +5,14 @@ import { fileURLToPath } from 'node:url';
 import type { BootFiles, VerifiedFile } from '@firecrew/rootfs';
 import { build } from 'esbuild';
 import { parse } from 'yaml';
-import { type BootSpec, FirecrackerDriver, type FirecrackerDriverOptions, type GuestOwner, removeGuestFolder } from '../../src/index.ts';
+import {
+  type BootSpec,
+  FirecrackerDriver,
+  type FirecrackerDriverOptions,
+  type GuestOwner,
+  type JailerSettings,
+  removeGuestFolder,
+} from '../../src/index.ts';
 import { buildGuestPayload, type GuestPayload } from '../guest-payload.ts';
 import type { SimulatorOptions } from './simulator/options.ts';
 
@@ -16,6 +23,8 @@ const SIMULATOR = fileURLToPath(new URL('./simulator/main.ts', import.meta.url))
 export interface HostSetup {
   readonly simulator?: Partial<SimulatorOptions>;
   readonly driver?: Partial<FirecrackerDriverOptions>;
+  /** Absent: VMs run without the jailer. */
+  readonly jailer?: Omit<JailerSettings, 'program'> | undefined;
   readonly owner?: GuestOwner;
 }
 
@@ -57,7 +66,7 @@ export class FirecrackerRig {
   }
 
   /** Programs of their own, with the faults that are asked for. */
-  async host({ simulator = {}, driver = {}, owner }: HostSetup = {}): Promise<SimulatedHost> {
+  async host({ simulator = {}, driver = {}, jailer, owner }: HostSetup = {}): Promise<SimulatedHost> {
     this.#count += 1;
     const programs = join(this.folder, `host${this.#count}`);
     await mkdir(programs, { mode: 0o755 });
@@ -76,11 +85,17 @@ export class FirecrackerRig {
       await writeFile(join(programs, role), text, { mode: 0o755 });
       return join(programs, role);
     };
-    const [firecracker, jailer] = [await program('firecracker'), await program('jailer')];
+    const [firecracker, jailerProgram] = [await program('firecracker'), await program('jailer')];
     return {
       firecracker,
-      jailer,
-      driver: new FirecrackerDriver({ openFiles: () => this.openFiles(), program: firecracker, kvmDevice: '/dev/null', ...driver }),
+      jailer: jailerProgram,
+      driver: new FirecrackerDriver({
+        openFiles: () => this.openFiles(),
+        program: firecracker,
+        kvmDevice: '/dev/null',
+        ...(jailer === undefined ? {} : { jailer: { program: jailerProgram, ...jailer } }),
+        ...driver,
+      }),
       newSpec: (over) => this.newSpec({ ...(owner === undefined ? {} : { owner }), ...over }),
     };
   }

@@ -10,9 +10,11 @@ export function sandboxArguments(root: string, { node, agentBundle }: SimulatorO
   for (const folder of ['usr', 'dev', 'proc', 'tmp', 'etc', 'opt/firecrew/bin', 'home/agent', 'run/firecrew']) {
     mkdirSync(join(root, folder), { recursive: true });
   }
-  const system = LINKED.filter((path) => existsSync(path)).flatMap((path) =>
-    lstatSync(path).isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path],
-  );
+  const system = LINKED.filter((path) => existsSync(path)).flatMap((path) => {
+    if (!lstatSync(path).isSymbolicLink()) return ['--ro-bind', path, path];
+    // An earlier boot of the same disk has made it.
+    return lstatSync(join(root, path), { throwIfNoEntry: false }) === undefined ? ['--symlink', readlinkSync(path), path] : [];
+  });
   return [
     ...[
       '--unshare-user',
