@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -61,6 +62,17 @@ describe('the start lock', () => {
     ['without end', 'x'.repeat(100_000)],
   ])('is not believed from one who says %s', async (_what, answer) => {
     expect(await askHolder(await squat(answer), 'home_a', folder, trusting)).toEqual({ kind: 'unknown' });
+  });
+
+  it('is asked for again when its holder ends in the middle of its answer', async () => {
+    const name = lockName(folder, 1);
+    let dying: Server | undefined = createServer((socket) => {
+      socket.end('{"homeId":"home_a",');
+      dying?.close();
+      dying = undefined;
+    });
+    await once(dying.listen(name), 'listening');
+    expect(await askHolder(name, 'home_a', folder, trusting)).toEqual({ kind: 'none' });
   });
 
   it('is not believed from one who names a process that is no supervisor of this home', async () => {

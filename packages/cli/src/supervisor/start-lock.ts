@@ -1,11 +1,15 @@
 import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { CodedError, codeOf, isAlive } from '@firecrew/base';
 import { z } from 'zod';
 
 /** How long the holder of a lock may take to say who it is, in ms. */
 export const HOLDER_ANSWER_MS = 1_500;
 const HOLDER_ANSWER_MAX_BYTES = 4_096;
+/** How often a holder is asked before it counts as a stranger, and the pause between, in ms: one that is killed answers with half a line or none. */
+export const HOLDER_TRIES = 4;
+export const HOLDER_PAUSE_MS = 300;
 
 const holderSchema = z.object({ homeId: z.string(), pid: z.int().min(1), startTicks: z.string(), bootId: z.string() });
 /** The supervisor that holds a home. */
@@ -40,7 +44,8 @@ export async function takeLock(name: string, holder: LockHolder): Promise<{ rele
 
 /**
  * Asks who holds the lock of a home. Anybody on this machine may bind the name and say anything, so an answer counts only with the home's id
- * and when it names a living process of this account that looks like a supervisor of `root`.
+ * and when it names a living process of this account that looks like a supervisor of `root`. A supervisor that ends while it is asked is
+ * no stranger: what is still unknown is asked again.
  */
 export async function askHolder(
   name: string,
@@ -48,11 +53,14 @@ export async function askHolder(
   root: string,
   supervises: (holder: LockHolder, root: string) => boolean = isSupervisorOf,
 ): Promise<HolderAnswer> {
-  const text = await readAnswer(name);
-  if (text === undefined) return { kind: 'none' };
-  const holder = parseHolder(text);
-  if (holder?.homeId !== homeId || !supervises(holder, root)) return { kind: 'unknown' };
-  return { kind: 'holder', holder };
+  for (let tried = 1; ; tried += 1) {
+    const text = await readAnswer(name);
+    if (text === undefined) return { kind: 'none' };
+    const holder = parseHolder(text);
+    if (holder?.homeId === homeId && supervises(holder, root)) return { kind: 'holder', holder };
+    if (tried === HOLDER_TRIES) return { kind: 'unknown' };
+    await delay(HOLDER_PAUSE_MS);
+  }
 }
 
 /** Whether a process is a supervisor of `root`: alive, of this account, and started as one. */
