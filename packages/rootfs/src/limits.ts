@@ -1,5 +1,5 @@
 /** Bytes of all layers of one image together, unpacked: 16 GiB. */
-export const MAX_IMAGE_BYTES = 16 * 1024 ** 3;
+export const MAX_IMAGE_BYTES = 16 * 1024 * 1024 * 1024;
 /** Entries of all layers of one image together. */
 export const MAX_IMAGE_ENTRIES = 1_000_000;
 /** Layers of one image; container engines stop at 127. */
