@@ -1,4 +1,6 @@
 // Bundles programs into files that need Node and nothing else: node tools/bundle-app.mjs NAME [FOLDER]
+
+import { existsSync } from 'node:fs';
 import { chmod, cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -34,6 +36,8 @@ const BUNDLES = {
       'apps/LICENSES-node-agent.txt': 'apps/node-agent/bundle/LICENSES.txt',
       'apps/LICENSES-guest-agent.txt': 'apps/guest-agent/bundle/LICENSES.txt',
     },
+    // Pid 1 of a microVM takes a C compiler: without one the package makes no kernels but with --init.
+    optional: { 'apps/guest-init': 'apps/guest-agent/init/build/init' },
   },
 };
 
@@ -68,5 +72,6 @@ for (const [file, entry] of Object.entries(bundle.programs)) {
   for (const input of Object.keys(metafile.inputs)) inputs.add(join(root, input));
 }
 await writeFile(join(target, 'LICENSES.txt'), await licencesOf(inputs));
-for (const [to, from] of Object.entries(bundle.beside)) await cp(join(root, from), join(target, to), { recursive: true });
+const optional = Object.entries(bundle.optional ?? {}).filter(([, from]) => existsSync(join(root, from)));
+for (const [to, from] of [...Object.entries(bundle.beside), ...optional]) await cp(join(root, from), join(target, to), { recursive: true });
 if (bundle.beside['firecrew.mjs'] !== undefined) await chmod(join(target, 'firecrew.mjs'), 0o755);
