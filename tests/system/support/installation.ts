@@ -26,6 +26,8 @@ export interface InstallationOptions {
   readonly limits?: Readonly<Record<string, number>>;
   /** Further keys of the server's configuration. */
   readonly server?: Readonly<Record<string, unknown>>;
+  /** Further keys of the node agent's configuration. */
+  readonly node?: Readonly<Record<string, unknown>>;
 }
 
 /** Wall clocks of an installation that tests set. */
@@ -244,6 +246,7 @@ export class Installation {
       owners: process.getuid?.() === 0 ? { firstUid: FIRST_UID, count: UIDS } : null,
       bubblewrap: options.bubblewrap,
       allowHttp: true,
+      ...options.node,
     });
   }
 }

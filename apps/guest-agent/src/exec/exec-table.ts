@@ -24,7 +24,7 @@ export class ExecTable {
   readonly #config: AgentConfig;
   readonly #ports: LoopbackPorts;
   readonly #execs = new Map<string, Exec>();
-  readonly #starting = new Set<string>();
+  readonly #starting = new Map<string, Promise<void>>();
   #isClosed = false;
 
   constructor(config: AgentConfig, ports: LoopbackPorts) {
@@ -37,17 +37,22 @@ export class ExecTable {
     return this.#starting.size + [...this.#execs.values()].filter((exec) => exec.isRunning).length;
   }
 
-  /** Starts a command. Throws a coded error whose message may travel; then nothing runs. */
+  /**
+   * Starts a command. Throws a coded error whose message may travel; then nothing runs. The same request again, from a host whose
+   * first answer was lost, is told how that one went: `exec_id_taken` says that it runs.
+   */
   async start(request: ExecRequest): Promise<void> {
     const { id } = request;
+    await this.#starting.get(id);
     if (this.#isClosed) throw new CodedError('shutting_down', 'the guest is ending', { id });
-    if (this.#execs.has(id) || this.#starting.has(id)) throw new CodedError('exec_id_taken', `the exec ${id} was started before`, { id });
+    if (this.#execs.has(id)) throw new CodedError('exec_id_taken', `the exec ${id} was started before`, { id });
     if (this.running >= MAX_RUNNING_EXECS || this.#execs.size >= MAX_EXECS) {
       throw new CodedError('too_many_execs', `${this.running} execs run and ${this.#execs.size} are kept`, { id });
     }
-    this.#starting.add(id);
+    const begun = this.#begin(request);
+    this.#starting.set(id, begun);
     try {
-      await this.#begin(request);
+      await begun;
     } finally {
       this.#starting.delete(id);
     }

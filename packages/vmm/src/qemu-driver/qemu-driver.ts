@@ -41,9 +41,9 @@ export class QemuDriver implements Driver {
     return this.#probed;
   }
 
-  boot(spec: BootSpec): Promise<Vm> {
+  async boot(spec: BootSpec): Promise<Vm> {
     checkVmSpec(spec, Object.values(vmSockets(spec.folder, false)));
-    return startVm(spec, this.#options.openFiles, (places, files, rescue) => this.#plan(spec, places, files, rescue));
+    return await startVm(spec, this.#options.openFiles, (places, files, rescue) => this.#plan(spec, places, files, rescue));
   }
 
   async #plan(spec: BootSpec, places: VmFolder, files: BootFiles, rescue: boolean): Promise<Omit<MachineBoot, 'initrd' | 'files'>> {

@@ -23,6 +23,8 @@ export interface DriverCase {
   readonly name: string;
   /** Only a driver that isolates promises it. */
   readonly needsIsolation: boolean;
+  /** It ends its VM, or looks at how VMs begin and end. */
+  readonly needsOwnVm: boolean;
   run(rig: DriverRig): Promise<void>;
 }
 

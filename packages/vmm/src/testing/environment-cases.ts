@@ -10,7 +10,7 @@ import { type BootedVm, type DriverCase, shell, until, withVm } from './driver-r
 const CANARY = 'FIRECREW_HOST_CANARY';
 
 function environmentCase(name: string, run: (booted: BootedVm) => Promise<void>, needsIsolation = false): DriverCase {
-  return { name, needsIsolation, run: (rig) => withVm(rig, run) };
+  return { name, needsIsolation, needsOwnVm: false, run: (rig) => withVm(rig, run) };
 }
 
 /** Sends bytes to a loopback port in the guest and prints what comes back until the other side ends. */

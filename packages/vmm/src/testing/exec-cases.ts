@@ -11,7 +11,7 @@ const guestCode = (code: string, without?: string) => (error: unknown) =>
   error instanceof GuestRefusal && error.guestCode === code && (without === undefined || !error.message.includes(without));
 
 function execCase(name: string, run: (booted: BootedVm) => Promise<void>): DriverCase {
-  return { name, needsIsolation: false, run: (rig) => withVm(rig, run) };
+  return { name, needsIsolation: false, needsOwnVm: false, run: (rig) => withVm(rig, run) };
 }
 
 /** Commands: their end, their output, their processes. */

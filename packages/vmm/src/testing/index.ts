@@ -5,6 +5,7 @@ import { lifeCases } from './life-cases.ts';
 import { treeCases } from './tree-cases.ts';
 
 export { type BootedVm, type DriverCase, type DriverRig, shell, withVm } from './driver-rig.ts';
+export { type SharedRig, shareVm } from './share-vm.ts';
 
 /** The compliance suite of the Driver port: every driver passes all cases, but for those of isolation where it has none. */
 export const driverCases: readonly DriverCase[] = [...execCases, ...environmentCases, ...treeCases, ...lifeCases];

@@ -20,7 +20,7 @@ async function isKnown(vm: Vm, id: string): Promise<boolean> {
 }
 
 function lifeCase(name: string, run: (rig: DriverRig) => Promise<void>): DriverCase {
-  return { name, needsIsolation: false, run };
+  return { name, needsIsolation: false, needsOwnVm: true, run };
 }
 
 /** From boot to destroy, and what can happen to the link between. */

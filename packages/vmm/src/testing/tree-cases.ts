@@ -12,10 +12,11 @@ import { type BootedVm, type DriverCase, shell, withVm } from './driver-rig.ts';
 const refusedAs = (code: string) => (error: unknown) => error instanceof GuestRefusal && error.guestCode === code;
 
 /** A case with a folder of the host that holds a small tree. */
-function treeCase(name: string, run: (booted: BootedVm, folder: string) => Promise<void>): DriverCase {
+function treeCase(name: string, run: (booted: BootedVm, folder: string) => Promise<void>, needsOwnVm = false): DriverCase {
   return {
     name,
     needsIsolation: false,
+    needsOwnVm,
     run: (rig) =>
       withVm(rig, async (booted) => {
         const folder = await mkdtemp(join(tmpdir(), 'firecrew-tree-'));
@@ -112,22 +113,30 @@ export const treeCases: readonly DriverCase[] = [
       refusedAs('exclusion_unknown'),
     );
   }),
-  treeCase('a tree is rescued from the disk of a guest whose agent is dead', async ({ vm }, folder) => {
-    await putTree(await vm.session(), vm.guestPaths.workspace, packTree(join(folder, 'tree')).stream);
-    await shell(vm, 'sync');
-    for (const pid of await vm.pids()) process.kill(pid, 'SIGKILL');
-    await vm.exited;
-    await assert.rejects(vm.session(), { code: 'vm_exited' });
-    const rescued = await vm.rescue(vm.guestPaths.workspace);
-    const { entries } = await unpackTree(rescued.stream, join(folder, 'back'));
-    assert.equal(entries.length, (await rescued.trailer()).entries);
-    assert.equal(entries.length, 4);
-  }),
-  treeCase('a rescue follows no link that the guest left in the way', async ({ vm }) => {
-    await shell(vm, 'ln -s /etc bad; ln -s / root');
-    const { workspace } = vm.guestPaths;
-    for (const path of [`${workspace}/bad`, `${workspace}/root/etc`, `${workspace}/../../etc`, 'relative', '/']) {
-      await assert.rejects(vm.rescue(path), { code: 'rescue_refused' });
-    }
-  }),
+  treeCase(
+    'a tree is rescued from the disk of a guest whose agent is dead',
+    async ({ vm }, folder) => {
+      await putTree(await vm.session(), vm.guestPaths.workspace, packTree(join(folder, 'tree')).stream);
+      await shell(vm, 'sync');
+      for (const pid of await vm.pids()) process.kill(pid, 'SIGKILL');
+      await vm.exited;
+      await assert.rejects(vm.session(), { code: 'vm_exited' });
+      const rescued = await vm.rescue(vm.guestPaths.workspace);
+      const { entries } = await unpackTree(rescued.stream, join(folder, 'back'));
+      assert.equal(entries.length, (await rescued.trailer()).entries);
+      assert.equal(entries.length, 4);
+    },
+    true,
+  ),
+  treeCase(
+    'a rescue follows no link that the guest left in the way',
+    async ({ vm }) => {
+      await shell(vm, 'ln -s /etc bad; ln -s / root');
+      const { workspace } = vm.guestPaths;
+      for (const path of [`${workspace}/bad`, `${workspace}/root/etc`, `${workspace}/../../etc`, 'relative', '/']) {
+        await assert.rejects(vm.rescue(path), { code: 'rescue_refused' });
+      }
+    },
+    true,
+  ),
 ];

@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto';
+import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CodedError } from '@firecrew/base';
+import { type BootFiles, findBootArtifacts, openBootFiles } from '@firecrew/rootfs';
+import { type BootSpec, guestHealth, QemuDriver, type QemuDriverOptions, type Vm } from '@firecrew/vmm';
+import { type DriverRig, driverCases, shareVm, shell, withVm } from '@firecrew/vmm/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { testVmStore } from './support/vm-store.ts';
+
+/** Time for a boot and what is done in it, in `ms`: emulation on a busy machine takes ten times as long as on an idle one. */
+const VM_TEST_MS = 170_000;
+const isRoot = process.getuid?.() === 0;
+/** VMs run as an account of their own where this test may give them one. */
+const OWNER = isRoot ? { owner: { uid: 65_532, gid: 65_532 } } : {};
+
+const store = await testVmStore();
+const missing = 'missing' in store ? ` (not run: ${store.missing})` : '';
+
+describe.skipIf(missing !== '')(`the qemu driver under emulation${missing}`, { timeout: VM_TEST_MS }, () => {
+  let folder = '';
+  let open: () => Promise<BootFiles>;
+  let count = 0;
+
+  beforeAll(async () => {
+    if ('missing' in store) throw new Error(store.missing);
+    const artifacts = await findBootArtifacts(store.root);
+    open = () => openBootFiles(store.root, artifacts);
+    folder = await mkdtemp(join(tmpdir(), 'fcq-'));
+    await chmod(folder, 0o711);
+  });
+  afterAll(async () => {
+    if (folder === '') return;
+    // Every VM has removed its own folder.
+    const left = await readdir(folder);
+    await rm(folder, { recursive: true, force: true });
+    expect(left).toEqual([]);
+  });
+
+  const driver = (options: Partial<QemuDriverOptions> = {}): QemuDriver =>
+    new QemuDriver({ accelerator: 'tcg', openFiles: () => open(), ...options });
+  const newSpec = async (): Promise<BootSpec> => {
+    count += 1;
+    return {
+      vmId: `vm-${count}`,
+      folder: join(folder, `v${count}`),
+      guestAgent: { node: '/unused', bundle: '/unused' },
+      bindPaths: [],
+      path: '/bin',
+      caBundle: null,
+      limits: { memoryMib: 512, diskMib: 1024 },
+      allowUnisolated: false,
+      attemptMarker: randomUUID(),
+      onStream: () => undefined,
+      onRefused: () => undefined,
+      ...OWNER,
+    };
+  };
+  /** The payload in the place of the image: no shell and no agent is where they are looked for. */
+  const withoutAgent = async (): Promise<BootFiles> => {
+    const files = await open();
+    return { ...files, payload: files.base };
+  };
+  const rig: DriverRig = {
+    driver: { name: 'qemu', probe: () => driver().probe(), boot: (spec) => driver().boot(spec) },
+    newSpec,
+    broken: async () => ({ driver: driver({ openFiles: withoutAgent }), spec: await newSpec() }),
+    cutEveryMs: 2000,
+  };
+
+  it('says what separates its guests, once a probe has booted', async () => {
+    expect(await driver().probe()).toMatchObject({ available: true, isolation: 'vm', detail: expect.stringContaining('probe boot') });
+  });
+
+  it.each(driverCases.filter((one) => one.needsOwnVm))('$name', ({ run }) => run(rig));
+
+  describe('one VM after another case', () => {
+    const shared = shareVm(rig);
+    afterAll(async () => {
+      expect(await shared.close()).toMatchObject({ removed: true, left: [] });
+    }, VM_TEST_MS);
+    it.each(driverCases.filter((one) => !one.needsOwnVm))('$name', ({ run }) => run(shared));
+
+    it('a command has no other network than loopback, is not root, and cannot read what only the agent may', () =>
+      withVm(shared, async ({ vm }) => {
+        const { output } = await shell(
+          vm,
+          'ls /sys/class/net; id -u; cat /run/firecrew/agent.json /dev/vda 2>&1 | head -c 200; ls /run/firecrew 2>&1',
+        );
+        const [network, uid, ...refused] = output.trim().split('\n');
+        expect([network, uid]).toEqual(['lo', '1000']);
+        expect(refused.join(' ')).toMatch(/Permission denied/);
+        expect(output).not.toMatch(/"secret"|hsqs/);
+      }));
+
+    it('the base is read-only for all VMs: what one writes over it is its own', () =>
+      withVm(shared, async ({ vm }) => {
+        const { output } = await shell(vm, 'grep -c overlay /proc/mounts; touch /bin/x 2>&1; grep "/opt/firecrew" /proc/mounts');
+        expect(output).toMatch(/squashfs ro,/);
+        expect(output).toMatch(/Permission denied/);
+      }));
+  });
+
+  describe('a VM that does not come up, or ends', () => {
+    const failure = async (options: Partial<QemuDriverOptions>): Promise<unknown> => {
+      const spec = await newSpec();
+      return await driver(options)
+        .boot(spec)
+        .then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+    };
+    const causeOf = (error: unknown): unknown => (error instanceof CodedError ? error.cause : error);
+
+    it('names a file of the store whose digest is wrong, before anything boots', async () => {
+      const openFiles = async (): Promise<never> => {
+        throw new CodedError('image_digest_wrong', 'sha256:00 is not what it was', { id: 'sha256:00' });
+      };
+      const error = await failure({ openFiles });
+      expect(error).toMatchObject({ code: 'boot_failed', message: expect.stringContaining('is not what it was') });
+      expect(causeOf(error)).toMatchObject({ code: 'image_digest_wrong' });
+    });
+
+    it('says at which stage the guest gave up', async () => {
+      const error = await failure({ openFiles: withoutAgent });
+      expect(causeOf(error)).toMatchObject({ code: 'vm_ended_at_boot', message: expect.stringMatching(/guest_reset.*firecrew-init/s) });
+    });
+
+    it('ends a boot that hangs at its deadline', async () => {
+      const error = await failure({ bootTimeoutMs: 1000 });
+      expect(causeOf(error)).toMatchObject({ code: 'vm_boot_hung', message: expect.stringContaining('within 1000 ms') });
+    });
+
+    it('says what QEMU said when it does not start', async () => {
+      const error = await failure({ program: '/bin/false' });
+      expect(causeOf(error)).toMatchObject({ code: 'qemu_failed' });
+    });
+
+    const ended = (command: string, cause: string) =>
+      withVm(rig, async ({ vm, spec }) => {
+        await guestHealth(await vm.session());
+        await asRoot(vm, command);
+        const exit = await vm.exited;
+        expect(exit.detail).toMatch(new RegExp(`^${cause}`));
+        await expect(vm.session()).rejects.toMatchObject({ code: 'vm_exited', id: spec.vmId });
+      });
+
+    it('tells a power-off of the guest from a reset', () => ended('poweroff -f', 'guest_poweroff'));
+    it('tells a panic of the guest from a reset', () => ended('echo c > /proc/sysrq-trigger', 'guest_panic'));
+  });
+});
+
+/** Runs a command as a guest would whose root was taken; its answer is lost with the VM. */
+async function asRoot(vm: Vm, command: string): Promise<void> {
+  await shell(vm, `as-root '${command}'`, { cwd: '/', timeoutMs: 10_000 }).catch(() => undefined);
+}

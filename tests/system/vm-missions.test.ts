@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Installation, type MissionOrder } from './support/installation.ts';
+import { processesOfAttempt, sendSignal } from './support/processes.ts';
+import { fetchDelivery, filesAt, makeRepository } from './support/repository.ts';
+import { until } from './support/until.ts';
+import { testVmStore } from './support/vm-store.ts';
+
+const FILES = { 'add.js': 'module.exports = (a, b) => a - b;\n', 'test.js': 'if (require("./add.js")(2, 3) !== 5) process.exit(1);\n' };
+/** A mission boots four VMs; emulated on a busy machine each may take half a minute. */
+const MISSION_MS = 400_000;
+
+const store = await testVmStore();
+const missing = 'missing' in store ? ` (not run: ${store.missing})` : '';
+
+describe.skipIf(missing !== '')(`missions in VMs of QEMU under emulation${missing}`, { timeout: MISSION_MS + 20_000 }, () => {
+  let installation: Installation;
+  beforeAll(async () => {
+    if ('missing' in store) throw new Error(store.missing);
+    installation = await Installation.start({
+      bubblewrap: 'auto',
+      node: { qemu: { accelerator: 'tcg', store: store.root } },
+      server: { driverFloor: 'qemu' },
+    });
+  }, MISSION_MS);
+  afterAll(async () => await installation.stop(), MISSION_MS);
+
+  const start = async (agent: string, check: string, extra: MissionOrder['extra'] = {}) => {
+    const name = randomBytes(6).toString('hex');
+    const repository = await makeRepository(join(installation.home, 'scratch', name), FILES);
+    const { id } = await installation.startMission({
+      repository,
+      agent: agent.replaceAll('NAME', name),
+      check,
+      extra: { driver: 'qemu', ...extra },
+    });
+    return { id, name, repository };
+  };
+
+  const turnEvents = async (id: string) =>
+    (await installation.events(id)).flatMap((event) => (event.kind === 'turn.event' ? [event.body] : []));
+
+  it('goes the whole way: set-up, a round that fails, a refused host, an allowed one, the check in a fresh VM, the delivery', async () => {
+    const agent = `
+      test -e prepared || exit 9
+      say round-$FIRECREW_ROUND-NAME
+      node -e 'require("node:http").request({ port: 3128, method: "CONNECT", path: "code.example.com:443" }).on("connect", (r) => console.log("refused", r.statusCode)).end()'
+      test "$FIRECREW_ROUND" = 1 && { echo half > half.txt; exit 0; }
+      grep -q 'exited with status 1' "$FIRECREW_FEEDBACK_FILE" || exit 8
+      rm half.txt; echo 'module.exports = (a, b) => a + b;' > add.js`;
+    const setup = 'echo yes > prepared && echo prepared >> .git/info/exclude';
+    const { id, name, repository } = await start(agent, 'node test.js', {
+      phases: [{ kind: 'coding', task: 'do the work', setup, doneWhenCheck: 'node test.js' }],
+    });
+    const { end } = await installation.ended(id, MISSION_MS);
+    expect(end, installation.node.logTail()).toMatchObject({ missionState: 'completed', delivery: { verified: true, attempt: 1 } });
+    const saw = ['round-1', 'round-2'].map((what) => installation.witness.saw(`${what}-${name}`).length);
+    expect(saw).toEqual([1, 1]);
+    const denied = (await turnEvents(id)).flatMap((body) =>
+      body.kind === 'egress' && body.line.verdict === 'denied' ? [body.line.host] : [],
+    );
+    expect(denied).toEqual(['code.example.com', 'code.example.com']);
+    expect((await installation.log(id, 1)).toString()).toContain('refused 403');
+    const delivered = await fetchDelivery(installation.client, id, repository, join(repository, '.git', 'delivery.pack'));
+    expect(await filesAt(repository, delivered.commit)).toMatchObject({ ...FILES, 'add.js': expect.stringContaining('a + b') });
+  });
+
+  it('brings back the tree of a guest that powers itself off, from its disk, and tries again', async () => {
+    const agent = `
+      case "$FIRECREW_ATTEMPT" in
+        *.1.1) echo half > half.txt; sync; say going-NAME; as-root 'poweroff -f'; sleep 100 ;;
+        *) echo 'module.exports = (a, b) => a + b;' > add.js ;;
+      esac`;
+    const { id } = await start(agent, 'node test.js');
+    const { end, phases } = await installation.ended(id, MISSION_MS);
+    expect(end, installation.node.logTail()).toMatchObject({ missionState: 'completed', delivery: { verified: true, attempt: 2 } });
+    expect(phases[0]?.attempts.map((attempt) => attempt.outcome)).toMatchObject([
+      { kind: 'lost', reason: 'guest_lost' },
+      { kind: 'completed' },
+    ]);
+    const collected = (await turnEvents(id)).flatMap((body) => (body.kind === 'collected' ? [body.changed] : []));
+    expect(collected).toEqual([true, true]);
+  });
+
+  it('leaves no VM behind when its shim is killed, and the next attempt delivers', async () => {
+    const agent = `
+      case "$FIRECREW_ATTEMPT" in
+        *.1.1) echo half > half.txt; say started-NAME; sleep 300 ;;
+        *) echo 'module.exports = (a, b) => a + b;' > add.js ;;
+      esac`;
+    const { id, name } = await start(agent, 'node test.js');
+    const first = await installation.attempt(id);
+    await until('the agent in its VM', () => installation.witness.saw(`started-${name}`)[0], MISSION_MS);
+    const machines = processesOfAttempt(first.marker).filter(({ command }) => command.includes('qemu-system'));
+    expect(machines).toHaveLength(1);
+    sendSignal(await installation.shimPid(first), 'SIGKILL');
+    await until('the VM is gone', () => processesOfAttempt(first.marker).length === 0, 15_000);
+    const { end } = await installation.ended(id, MISSION_MS);
+    expect(end).toMatchObject({ missionState: 'completed', delivery: { verified: true, attempt: 2 } });
+  });
+});
