@@ -43,7 +43,8 @@ export class ExecTable {
    */
   async start(request: ExecRequest): Promise<void> {
     const { id } = request;
-    await this.#starting.get(id);
+    const earlier = this.#starting.get(id);
+    if (earlier !== undefined) await earlier;
     if (this.#isClosed) throw new CodedError('shutting_down', 'the guest is ending', { id });
     if (this.#execs.has(id)) throw new CodedError('exec_id_taken', `the exec ${id} was started before`, { id });
     if (this.running >= MAX_RUNNING_EXECS || this.#execs.size >= MAX_EXECS) {
