@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { fstatSync, mkdirSync, readSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { sandboxArguments } from './guest-sandbox.ts';
 import { fileOfInitrd } from './initrd-file.ts';
 import type { SimulatorOptions } from './options.ts';
@@ -10,6 +11,8 @@ import type { OpenDrive } from './vmm.ts';
 import type { VsockDevice } from './vsock-device.ts';
 
 const PANIC = '[    1.234567] Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000009';
+/** Time that a kernel takes before anything is seen of it, in `ms`. */
+const KERNEL_MS = 20;
 const DISK_ID_BYTES = 16;
 
 /** The machine that a guest finds. */
@@ -39,6 +42,7 @@ export class Guest {
 
   async boot(): Promise<void> {
     const { options, vsock } = this.#machine;
+    await delay(KERNEL_MS);
     if (options.guest === 'panics') return this.panic();
     if (options.guest === 'silent') {
       vsock?.activate();

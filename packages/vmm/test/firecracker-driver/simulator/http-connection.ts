@@ -1,8 +1,11 @@
 import type { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** Limits of the server in Firecracker, in bytes. */
 export const MAX_LINE_BYTES = 1024;
 export const MAX_BODY_BYTES = 51_200;
+/** Time between a request and its turn, in `ms`. */
+const TURN_MS = 2;
 
 export interface HttpRequest {
   readonly method: string;
@@ -48,10 +51,16 @@ export class HttpConnection {
     const body = this.#pending.subarray(0, length).toString('utf8');
     this.#pending = this.#pending.subarray(length);
     this.#head = undefined;
-    void this.#serve({ method, path, body }).then((answer) => {
-      if (answer !== 'never' && !this.#socket.destroyed) this.#socket.write(renderAnswer(answer));
-    });
+    void this.#answer({ method, path, body });
     return true;
+  }
+
+  async #answer(request: HttpRequest): Promise<void> {
+    // The end of the peer's side is seen with its last bytes there.
+    await delay(TURN_MS);
+    if (this.#socket.destroyed || this.#isBroken) return;
+    const answer = await this.#serve(request);
+    if (answer !== 'never' && !this.#socket.destroyed) this.#socket.write(renderAnswer(answer));
   }
 
   #takeHead(): { method: string; path: string; length: number } | undefined {
