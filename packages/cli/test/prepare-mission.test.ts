@@ -6,7 +6,14 @@ import { createMissionSchema } from '@firecrew/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { planAgent } from '../src/run/agent-files.ts';
 import { pushRefusal } from '../src/run/bring-back.ts';
-import { DEFAULT_REGISTRY, readRegistryUrl, registryEntry, resolveRegistry, withRegistry } from '../src/run/npm-registry.ts';
+import {
+  DEFAULT_REGISTRY,
+  readNpmSettings,
+  registryEntry,
+  resolveRegistry,
+  strangeAuthorities,
+  withRegistry,
+} from '../src/run/npm-registry.ts';
 import { missionRequest, planSetup, prepareMission } from '../src/run/prepare-mission.ts';
 import { readRunOptions } from '../src/run/run-options.ts';
 
@@ -144,10 +151,29 @@ describe('the npm registry', () => {
   });
   it('is that of the environment, unless npm itself passed on what the tree says', async () => {
     const variable = { npm_config_registry: 'https://evil.example/', PATH: '/nonexistent', HOME: folder };
-    expect(await readRegistryUrl(variable, folder)).toBe('https://evil.example/');
-    expect(await readRegistryUrl({ ...variable, npm_command: 'exec' }, folder)).toBe(DEFAULT_REGISTRY);
-    writeFileSync(join(folder, '.npmrc'), '; mine\nregistry = https://mine.example/\n');
-    expect(await readRegistryUrl({ ...variable, npm_command: 'exec' }, folder)).toBe('https://mine.example/');
+    const inside = { ...variable, npm_command: 'exec', npm_config_cafile: '/evil.pem' };
+    expect(await readNpmSettings(variable, folder)).toEqual({ registry: 'https://evil.example/', caFile: undefined });
+    expect(await readNpmSettings(inside, folder)).toEqual({ registry: DEFAULT_REGISTRY, caFile: undefined });
+    writeFileSync(join(folder, '.npmrc'), '; mine\nregistry = https://mine.example/\ncafile=/etc/mine.pem\n');
+    expect(await readNpmSettings(inside, folder)).toEqual({ registry: 'https://mine.example/', caFile: '/etc/mine.pem' });
+    expect(await readNpmSettings(variable, folder)).toEqual({ registry: 'https://evil.example/', caFile: '/etc/mine.pem' });
+  });
+  it.each([
+    ['registry=https://asked.example/\ncafile=/etc/asked.pem\n', 'https://asked.example/', '/etc/asked.pem'],
+    ['registry=undefined\ncafile=null\n', DEFAULT_REGISTRY, undefined],
+  ])('is what npm says: %j', async (said, registry, caFile) => {
+    writeFileSync(join(folder, 'npm'), `#!/bin/sh\n[ "$*" = 'config get registry cafile' ] && printf '%s' '${said}'\n`, { mode: 0o755 });
+    const env = { PATH: `${folder}:/usr/bin:/bin`, HOME: folder };
+    expect(await readNpmSettings(env, folder)).toEqual({ registry, caFile });
+  });
+  it('comes with a word about the authorities of npm that a set-up does not get, unless all of Node trusts some', () => {
+    const npm = { registry: DEFAULT_REGISTRY, caFile: '/etc/mine.pem' };
+    expect(strangeAuthorities(npm, {})).toMatchObject({
+      detail: expect.stringContaining('/etc/mine.pem'),
+      fix: expect.stringMatching(/^export /),
+    });
+    expect(strangeAuthorities(npm, { NODE_EXTRA_CA_CERTS: '/etc/all.pem' })).toBeUndefined();
+    expect(strangeAuthorities({ ...npm, caFile: undefined }, {})).toBeUndefined();
   });
   it('goes to the set-up unless it is npm’s own', () => {
     expect(withRegistry('npm ci', DEFAULT_REGISTRY)).toBe('npm ci');

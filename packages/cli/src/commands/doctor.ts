@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { messageOf } from '@firecrew/base';
 import { HOME_PATH_MAX_BYTES, openExistingHome } from '../home/open-home.ts';
 import { paint } from '../render/run-screen.ts';
-import { readRegistryUrl, registryEntry } from '../run/npm-registry.ts';
+import { type NpmSettings, readNpmSettings, registryEntry, strangeAuthorities } from '../run/npm-registry.ts';
 import { findServer } from '../server/find-server.ts';
 import { readSettings } from '../settings/read-settings.ts';
 import { locateApps } from '../supervisor/locate-apps.ts';
@@ -25,6 +25,7 @@ export interface Finding {
 
 /** `firecrew doctor`: exit code 1 when something must be mended. */
 export async function doctorCommand(context: CommandContext, json: boolean): Promise<number> {
+  const npm = await readNpmSettings(context.env, '/');
   const findings = [
     judgeNode(process.versions.node),
     probeProgram(context, 'git', ['--version'], 'problem', 'missions on a repository', 'apt-get install git'),
@@ -36,8 +37,8 @@ export async function doctorCommand(context: CommandContext, json: boolean): Pro
     await probeServices(context),
     probeSettings(context),
     await probePort(context),
-    await probeRegistry(context),
-    probeCertificates(context),
+    probeRegistry(npm),
+    probeCertificates(context, npm),
   ];
   if (json) context.out.line(JSON.stringify(findings));
   else for (const line of renderFindings(context, findings)) context.out.line(line);
@@ -207,17 +208,18 @@ async function bindFault(host: string, port: number): Promise<string | undefined
   });
 }
 
-async function probeRegistry(context: CommandContext): Promise<Finding> {
-  const url = await readRegistryUrl(context.env, '/');
+function probeRegistry({ registry }: NpmSettings): Finding {
   try {
-    return { check: 'npm', state: 'ok', detail: `--setup-allow registry:npm means ${registryEntry(url).entry}`, fix: null };
+    return { check: 'npm', state: 'ok', detail: `--setup-allow registry:npm means ${registryEntry(registry).entry}`, fix: null };
   } catch (error) {
     return { check: 'npm', state: 'warning', detail: messageOf(error), fix: 'npm config set registry https://registry.npmjs.org/' };
   }
 }
 
-function probeCertificates(context: CommandContext): Finding {
+function probeCertificates(context: CommandContext, npm: NpmSettings): Finding {
   const file = context.env.NODE_EXTRA_CA_CERTS;
+  const strange = strangeAuthorities(npm, context.env);
+  if (strange !== undefined) return { check: 'certificates', state: 'warning', ...strange };
   if (file === undefined || file === '') return { check: 'certificates', state: 'ok', detail: 'those of the system', fix: null };
   if (existsSync(file)) return { check: 'certificates', state: 'ok', detail: `those of the system and ${file}`, fix: null };
   return {

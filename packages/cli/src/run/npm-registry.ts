@@ -23,15 +23,41 @@ export interface NpmRegistry {
   readonly rule: AddressRule;
 }
 
+/** What the caller's npm is configured with. */
+export interface NpmSettings {
+  readonly registry: string;
+  /** The file of the authorities that it trusts, in the place of its own; undefined where it trusts its own. */
+  readonly caFile: string | undefined;
+}
+
+const KEYS = ['registry', 'cafile'] as const;
+type Settings = Readonly<Partial<Record<(typeof KEYS)[number], string>>>;
+
 /**
- * The registry of the caller's npm. Variables count unless npm itself started this process: it passes on what the tree's own
- * configuration says. Then npm is asked in a folder of ours, then `~/.npmrc` is read.
+ * The settings of the caller's npm. Variables count unless npm itself started this process: it passes on what the tree's own
+ * configuration says. Then npm is asked in a folder of ours, and without an npm `~/.npmrc` is read.
  */
-export async function readRegistryUrl(env: Environment, neutralFolder: string): Promise<string> {
-  const insideNpm = env.npm_command !== undefined || env.npm_lifecycle_event !== undefined;
-  const named = env.npm_config_registry ?? env.NPM_CONFIG_REGISTRY;
-  if (named !== undefined && named !== '' && !insideNpm) return named;
-  return (await askNpm(env, neutralFolder)) ?? readUserFile(env) ?? DEFAULT_REGISTRY;
+export async function readNpmSettings(env: Environment, neutralFolder: string): Promise<NpmSettings> {
+  const found = { ...((await askNpm(env, neutralFolder)) ?? readUserFile(env)), ...namedBy(env) };
+  return { registry: found.registry ?? DEFAULT_REGISTRY, caFile: found.cafile };
+}
+
+/** What a caller should know whose npm trusts authorities that no service and no set-up is told of; undefined where there are none. */
+export function strangeAuthorities({ caFile }: NpmSettings, env: Environment): { detail: string; fix: string } | undefined {
+  const { NODE_EXTRA_CA_CERTS: extra = '' } = env;
+  if (caFile === undefined || extra !== '') return undefined;
+  const detail = `npm's cafile ${caFile} stays here: services and set-ups trust what NODE_EXTRA_CA_CERTS names beside the system's`;
+  return { detail, fix: `export NODE_EXTRA_CA_CERTS='${caFile}'; firecrew down` };
+}
+
+function namedBy(env: Environment): Settings {
+  if (env.npm_command !== undefined || env.npm_lifecycle_event !== undefined) return {};
+  return settingsOf((key) => env[`npm_config_${key}`] ?? env[`NPM_CONFIG_${key.toUpperCase()}`]);
+}
+
+function settingsOf(read: (key: (typeof KEYS)[number]) => string | undefined): Settings {
+  const entries = KEYS.map((key) => [key, read(key)] as const);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined && !['', 'null', 'undefined'].includes(value)));
 }
 
 /** The registry's host with the addresses it has now: they count as named by the operator. Throws `registry_unusable`, `registry_unresolvable`. */
@@ -82,25 +108,24 @@ async function addressesOf(host: string): Promise<string[]> {
   return (await lookup(host, { all: true })).map(({ address }) => address);
 }
 
-async function askNpm(env: Environment, cwd: string): Promise<string | undefined> {
+async function askNpm(env: Environment, cwd: string): Promise<Settings | undefined> {
   const clean: Record<string, string> = {};
   for (const [name, value] of Object.entries(env)) {
     if (value !== undefined && !/^npm_/i.test(name)) clean[name] = value;
   }
   clean.PATH = env.FIRECREW_CALLER_PATH ?? env.PATH ?? '';
   return await new Promise((resolve) => {
-    execFile('npm', ['config', 'get', 'registry'], { cwd, env: clean, timeout: NPM_TIMEOUT_MS }, (error, stdout) => {
-      const text = stdout.trim();
-      resolve(error !== null || text === '' || text === 'undefined' ? undefined : text);
+    execFile('npm', ['config', 'get', ...KEYS], { cwd, env: clean, timeout: NPM_TIMEOUT_MS }, (error, stdout) => {
+      resolve(error === null ? settingsOf((key) => new RegExp(`^${key}=(.*)$`, 'm').exec(stdout)?.[1]?.trim()) : undefined);
     });
   });
 }
 
-function readUserFile(env: Environment): string | undefined {
+function readUserFile(env: Environment): Settings {
   try {
     const text = readFileSync(join(env.HOME ?? homedir(), '.npmrc'), 'utf8');
-    return /^\s*registry\s*=\s*(\S+)\s*$/m.exec(text)?.[1];
+    return settingsOf((key) => new RegExp(`^\\s*${key}\\s*=\\s*(\\S+)\\s*$`, 'm').exec(text)?.[1]);
   } catch {
-    return undefined;
+    return {};
   }
 }

@@ -8,7 +8,7 @@ import type { FirecrewClient } from '@firecrew/sdk';
 import { UsageError } from '../exit-codes.ts';
 import { type AgentPlan, digestOf, planAgent } from './agent-files.ts';
 import { expandPhases } from './expand-phases.ts';
-import { NPM_REGISTRY_WORD, type NpmRegistry, readRegistryUrl, resolveRegistry, withRegistry } from './npm-registry.ts';
+import { NPM_REGISTRY_WORD, type NpmRegistry, readNpmSettings, resolveRegistry, strangeAuthorities, withRegistry } from './npm-registry.ts';
 import { type LocalTree, readTree, uploadTree } from './read-tree.ts';
 import { type AddressRule, type RunOptions, titleOf } from './run-options.ts';
 
@@ -48,15 +48,16 @@ export async function prepareMission(options: RunOptions, place: CallerPlace): P
     pathFolders,
     treeHas: (path) => paths.has(path),
   });
-  const registry = options.setupAllow.includes(NPM_REGISTRY_WORD)
-    ? await resolveRegistry(await readRegistryUrl(place.env, place.scratch))
-    : undefined;
+  const npm = options.setupAllow.includes(NPM_REGISTRY_WORD) ? await readNpmSettings(place.env, place.scratch) : undefined;
+  const registry = npm === undefined ? undefined : await resolveRegistry(npm.registry);
   const found = planSetup(options, paths);
   const setup = found.command === undefined || registry === undefined ? found.command : withRegistry(found.command, registry.url);
   const phases = expandPhases({ task, setup, check: options.check, allowEmpty: options.allowEmpty }, options.recipe);
   const notes = [...(tree?.notes ?? []), ...found.notes];
   if (agent.notice !== undefined) notes.push(agent.notice);
   if (registry !== undefined) notes.push(`the set-up may reach the npm registry ${registry.entry} (${registry.rule.addresses.join(', ')})`);
+  const strange = npm === undefined ? undefined : strangeAuthorities(npm, place.env);
+  if (strange !== undefined) notes.push(`${strange.detail} (${strange.fix})`);
   return { options, task, tree, agent, setup, registry, phases, notes };
 }
 
