@@ -34,6 +34,8 @@ export interface FirecrackerDriverOptions {
   readonly apiTimeoutMs?: number;
   /** Folder that the folders of VMs are made in; `probe` looks at its file system. */
   readonly vmRoot?: string;
+  /** Read the files of a boot for `probe`; default true. False where another process of this host has done so. */
+  readonly probeFiles?: boolean;
   readonly kvmDevice?: string;
   readonly cgroupRoot?: string;
 }
@@ -63,7 +65,8 @@ export class FirecrackerDriver implements Driver {
 
   /** Looks at what a boot needs. Starts no VM: `firecrew doctor --vm-selftest` does. */
   probe(): Promise<DriverProbe> {
-    return probeFirecracker(this.#settings, this.#options.openFiles, this.#options.vmRoot);
+    const { openFiles, probeFiles = true, vmRoot } = this.#options;
+    return probeFirecracker(this.#settings, probeFiles ? openFiles : undefined, vmRoot);
   }
 
   async boot(spec: BootSpec): Promise<Vm> {

@@ -5,15 +5,15 @@ export interface JailerSettings {
   /** Absolute path of the jailer. */
   readonly program: string;
   /** Group below the root of cgroup v2 in which each VM gets its own; default `firecrew`. */
-  readonly parentCgroup?: string;
+  readonly parentCgroup?: string | undefined;
   /** Further files of a VM's group, such as `io.max=8:0 wbps=104857600`. */
-  readonly cgroup?: readonly string[];
+  readonly cgroup?: readonly string[] | undefined;
   /** Network namespace without interfaces that VMs join. */
-  readonly networkNamespace?: string;
+  readonly networkNamespace?: string | undefined;
   /** Give each VM its own process namespace. Its exit code is then not known. */
-  readonly processNamespace?: boolean;
+  readonly processNamespace?: boolean | undefined;
   /** Let the jailer leave this process's session. Its exit code is then not known. */
-  readonly daemonize?: boolean;
+  readonly daemonize?: boolean | undefined;
 }
 
 /** What one run of the jailer depends on. */

@@ -28,7 +28,7 @@ export interface ProbePlaces {
  */
 export async function probeFirecracker(
   settings: FirecrackerSettings,
-  openFiles: OpenBootFiles,
+  openFiles: OpenBootFiles | undefined,
   vmRoot: string | undefined,
   places: ProbePlaces = {},
 ): Promise<DriverProbe> {
@@ -37,8 +37,7 @@ export async function probeFirecracker(
     const version = await versionOf(program);
     await openReadWrite(kvmDevice);
     if (jailer !== undefined) await checkJailer(settings, jailer, vmRoot, places.mountsFile);
-    const files = await openFiles();
-    await files.close();
+    if (openFiles !== undefined) await (await openFiles()).close();
     const confined = jailer === undefined ? 'without the jailer: for tests and laptops' : 'each in a jail of its own user';
     const warnings = await ksmWarning(places.ksmFile ?? KSM_FILE);
     return {

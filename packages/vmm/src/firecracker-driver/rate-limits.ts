@@ -11,13 +11,13 @@ export const MIN_CONSOLE_BYTES = 4096;
 export interface TokenBucket {
   readonly size: number;
   readonly refillMs: number;
-  readonly burst?: number;
+  readonly burst?: number | undefined;
 }
 
 /** Limits of one disk. */
 export interface DiskLimits {
-  readonly bandwidth?: TokenBucket;
-  readonly operations?: TokenBucket;
+  readonly bandwidth?: TokenBucket | undefined;
+  readonly operations?: TokenBucket | undefined;
 }
 
 /** The console's: enough for a boot at once, then little. What is above is dropped, and the guest does not wait. */

@@ -1,13 +1,13 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BootFiles } from '@firecrew/rootfs';
+import { vmCommand } from '../machine/vm-command.ts';
 import { giveTo, type VmFolder } from '../machine/vm-folder.ts';
 import type { BootSpec, GuestOwner } from '../port/driver.ts';
 import { ATTEMPT_VARIABLE } from '../processes/marked-processes.ts';
 import type { FirecrackerSettings } from './firecracker-settings.ts';
 import { type Jail, jailOf, makeJail, placeOwn, placeShared } from './jail.ts';
 import { type JailerSettings, jailerArguments, PARENT_CGROUP, staysChild } from './jailer-arguments.ts';
-import { kvmUser } from './kvm-user.ts';
 import { type DiskSerials, diskSerial } from './plan-calls.ts';
 import { RUN_NAMES, type RunName, type RunPlaces } from './run-places.ts';
 import { adoptVmm, spawnVmm, type VmmProcess } from './vmm-process.ts';
@@ -68,12 +68,18 @@ function plainWorkplace(launch: FirecrackerLaunch): Workplace {
       await giveTo(spec.owner, run.folder, 0o700);
     },
     start: async () => {
-      const process = spawnVmm(settings.program, ['--id', id, '--api-sock', run.apiSocket], {
+      const { program, args, user } = await vmCommand(
+        settings.program,
+        ['--id', id, '--api-sock', run.apiSocket],
+        spec.owner,
+        settings.kvmDevice,
+      );
+      const process = spawnVmm(program, args, {
         cwd: '/',
         env: { [ATTEMPT_VARIABLE]: spec.attemptMarker },
         stdio: ['ignore', 'pipe', 'pipe', ...PASSED.map((name) => files[name].handle.fd)],
         detached: true,
-        ...(await kvmUser(spec.owner, settings.kvmDevice)),
+        ...user,
       });
       const [base, payload] = await Promise.all([files.base.handle.stat({ bigint: true }), files.payload.handle.stat({ bigint: true })]);
       return {

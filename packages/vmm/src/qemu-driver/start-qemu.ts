@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { stat } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { CodedError, messageOf } from '@firecrew/base';
 import { checkSocketPath } from '@firecrew/link';
 import type { BootFiles } from '@firecrew/rootfs';
 import { ConsoleTail } from '../machine/console-tail.ts';
 import type { Machine } from '../machine/machine.ts';
+import { vmCommand } from '../machine/vm-command.ts';
 import { giveTo } from '../machine/vm-folder.ts';
 import type { GuestOwner, VmExit } from '../port/driver.ts';
 import { ATTEMPT_VARIABLE } from '../processes/marked-processes.ts';
@@ -33,12 +33,14 @@ export async function startQemu(launch: QemuLaunch): Promise<Machine> {
   checkSocketPath(machine.qmpSocket);
   const monitor = await listenOnce(machine.qmpSocket, launch.owner);
   try {
-    const child = spawn(launch.program, qemuArguments({ ...machine, ...passedPaths() }), {
+    const device = machine.accelerator === 'kvm' ? '/dev/kvm' : undefined;
+    const { program, args, user } = await vmCommand(launch.program, qemuArguments({ ...machine, ...passedPaths() }), launch.owner, device);
+    const child = spawn(program, args, {
       cwd: '/',
       env: { [ATTEMPT_VARIABLE]: launch.attemptMarker },
       stdio: ['ignore', 'pipe', 'pipe', ...PASSED.map((name) => launch.files[name].handle.fd)],
       detached: true,
-      ...(await userOf(launch)),
+      ...user,
     });
     return await whenUp(child, monitor);
   } finally {
@@ -118,13 +120,6 @@ const FIRST_PASSED_FD = 3;
 function passedPaths(): Record<(typeof PASSED)[number], string> {
   const path = (name: (typeof PASSED)[number]): string => `/proc/self/fd/${FIRST_PASSED_FD + PASSED.indexOf(name)}`;
   return { kernel: path('kernel'), base: path('base'), payload: path('payload') };
-}
-
-/** Under KVM the VM's user needs the group of the device, and nothing else. */
-async function userOf({ owner, machine }: QemuLaunch): Promise<Partial<GuestOwner>> {
-  if (owner === undefined) return {};
-  if (machine.accelerator !== 'kvm') return owner;
-  return { uid: owner.uid, gid: (await stat('/dev/kvm')).gid };
 }
 
 async function listenOnce(path: string, owner: GuestOwner | undefined): Promise<{ server: Server; connected: Promise<Socket> }> {

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import type { VerifiedFile } from '@firecrew/rootfs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Jail, jailOf, makeJail, placeOwn, placeShared } from '../../src/firecracker-driver/jail.ts';
-import { kvmUser } from '../../src/firecracker-driver/kvm-user.ts';
 import { runPlaces } from '../../src/firecracker-driver/run-places.ts';
 import { removeGroup, removeStaleGroups, STALE_GROUP_MS, wasOutOfMemory } from '../../src/firecracker-driver/vm-cgroup.ts';
 
@@ -148,25 +147,5 @@ describe('the group of a VM', () => {
     await removeStaleGroups(folder, Date.now() + STALE_GROUP_MS + 1000);
     expect(names.filter((name) => existsSync(join(folder, name)))).toEqual(names.slice(1));
     await removeStaleGroups(join(folder, 'absent'), Date.now());
-  });
-});
-
-describe('the user of a VM without a jail', () => {
-  const owner = { uid: 20_001, gid: 20_001 };
-  asRoot.each([
-    ['may use it', 0o660, 4242, { uid: 20_001, gid: 4242 }],
-    ['may only read it', 0o640, 4242, owner],
-    ["is root's", 0o660, 0, owner],
-  ])(`gets the group of the device where that %s${needsRoot}`, async (_, mode, gid, user) => {
-    const device = join(folder, 'kvm');
-    await writeFile(device, '');
-    await chmod(device, mode);
-    await chown(device, 0, gid);
-    expect(await kvmUser(owner, device)).toEqual(user);
-  });
-
-  it('is the one that was given where there is no device, and none where none was given', async () => {
-    expect(await kvmUser(owner, join(folder, 'none'))).toEqual(owner);
-    expect(await kvmUser(undefined, join(folder, 'none'))).toEqual({});
   });
 });
