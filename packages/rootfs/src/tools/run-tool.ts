@@ -22,7 +22,6 @@ export const TOOLS = {
   tar2sqfs: { command: 'tar2sqfs', packages: 'squashfs-tools-ng' },
   tar: { command: 'tar', packages: 'tar' },
   mmdebstrap: { command: 'mmdebstrap', packages: 'mmdebstrap' },
-  debootstrap: { command: 'debootstrap', packages: 'debootstrap' },
   mke2fs: { command: 'mke2fs', packages: 'e2fsprogs' },
   xz: { command: 'xz', packages: 'xz-utils' },
   npm: { command: 'npm', packages: 'npm' },
