@@ -31,6 +31,8 @@ export interface AgentConfig {
   readonly folders: readonly string[];
   /** Commands and what is put into the guest are this account's; null: the agent's own. What is read-only stays the agent's. */
   readonly user: ExecUser | null;
+  /** Files of `/etc` by name, written where there is none or an empty one. */
+  readonly etc: Readonly<Record<string, string>>;
   readonly attemptMarker: string;
   /** Variables of every exec, below the caller's and above them. */
   readonly environment: Readonly<Record<string, string>>;
@@ -115,6 +117,7 @@ export function parseConfig(text: string): AgentConfig {
     stateFolder: take('stateFolder', isPath),
     folders: take('folders', isFolders),
     user: take('user', isUser),
+    etc: take('etc', isEtc),
     attemptMarker: take('attemptMarker', isText),
     environment: take('environment', isEnvironment),
     platform: take('platform', isEnvironment),
@@ -143,6 +146,8 @@ const isText = (value: unknown): value is string => typeof value === 'string' &&
 const isPath = (value: unknown): value is string => isText(value) && value.startsWith('/');
 const isUser = (value: unknown): value is ExecUser | null =>
   value === null || (isRecord(value) && Object.keys(value).sort().join() === 'gid,uid' && isPositive(value.uid) && isPositive(value.gid));
+const isEtc = (value: unknown): value is Readonly<Record<string, string>> =>
+  isRecord(value) && Object.entries(value).every(([name, text]) => /^[a-z][a-z.]{0,40}$/.test(name) && typeof text === 'string');
 const isFolders = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.length <= MAX_FOLDERS && value.every(isPath);
 const isSecret = (value: unknown): value is string => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);

@@ -1,7 +1,7 @@
 import { GENERATION, type HealthReply } from '@firecrew/protocol';
 import type { AgentConfig } from './agent-config.ts';
 import { ExecTable } from './exec/exec-table.ts';
-import { makeFolders } from './files/make-folders.ts';
+import { completeEtc, makeFolders } from './files/make-folders.ts';
 import { SentTrees } from './files/sent-trees.ts';
 import { LinkClient } from './link/link-client.ts';
 import { LoopbackPump } from './link/loopback-pumps.ts';
@@ -26,6 +26,7 @@ export class GuestAgent {
   /** Starts the listeners; the link is dialled by `run`. `note` gets lines for the console. */
   static async start(config: AgentConfig, note: (text: string) => void): Promise<GuestAgent> {
     await makeFolders(config);
+    await completeEtc(config.etc);
     const session = (): LinkClient['session'] => client.session;
     // The listeners are there before the first exec, since a client whose first dial is refused does not try again.
     const proxy = await LoopbackPump.start(config.ports.proxy, { t: 'tunnel' }, session);

@@ -19,6 +19,7 @@ beforeEach(async () => {
     stateFolder: folder,
     folders: [],
     user: null,
+    etc: {},
     attemptMarker: `exec-table-${process.pid}`,
     environment: { PATH: '/usr/bin:/bin' },
     platform: {},

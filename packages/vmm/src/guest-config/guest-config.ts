@@ -19,6 +19,8 @@ export interface GuestPlace {
   readonly folders: readonly string[];
   /** Account that commands run as; null: the agent's own. */
   readonly user: { readonly uid: number; readonly gid: number } | null;
+  /** Files of `/etc` that the agent writes where the image has none or an empty one. */
+  readonly etc: Readonly<Record<string, string>>;
   /** PATH of every exec. */
   readonly searchPath: string;
 }
@@ -36,6 +38,7 @@ export function guestConfig(spec: BootSpec, place: GuestPlace, secret: Uint8Arra
     stateFolder: paths.state,
     folders: place.folders,
     user: place.user,
+    etc: place.etc,
     attemptMarker: spec.attemptMarker,
     lifeline: place.lifeline,
     environment: {

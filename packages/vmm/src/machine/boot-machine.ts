@@ -8,7 +8,7 @@ import { guestHealth } from '../guest-client/simple-requests.ts';
 import { type GuestPlace, guestConfig, searchPath } from '../guest-config/guest-config.ts';
 import { GuestEndpoint } from '../guest-endpoint/guest-endpoint.ts';
 import type { BootSpec } from '../port/driver.ts';
-import { guestPaths, IN_GUEST } from '../process-driver/guest-layout.ts';
+import { ETC_FILES, guestPaths, IN_GUEST } from '../process-driver/guest-layout.ts';
 import type { ConsoleTail } from './console-tail.ts';
 import type { BootedMachine, Machine } from './machine.ts';
 import { GUEST_USER, IN_VM } from './vm-assets.ts';
@@ -100,6 +100,8 @@ function placeOf(spec: BootSpec, { files, resync }: MachineBoot): GuestPlace {
     folders: [workspace, home, agentDir, taskDir, dirname(IN_VM.caBundle)],
     // Root of the guest is the agent's alone: its secret and its link are no command's.
     user: GUEST_USER,
+    // Engines of containers write these at their start, so images come without them.
+    etc: ETC_FILES,
     searchPath: searchPath(files.path, IN_VM.node),
   };
 }

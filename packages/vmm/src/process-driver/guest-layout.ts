@@ -51,7 +51,8 @@ export function guestPaths(rootOfGuest: string): GuestPaths & { readonly state: 
   };
 }
 
-const ETC_FILES: Readonly<Record<string, string>> = {
+/** Files of a guest's `/etc` by name: one account for commands, and the names of the loopback. */
+export const ETC_FILES: Readonly<Record<string, string>> = {
   passwd:
     'root:x:0:0:root:/:/usr/sbin/nologin\nagent:x:1000:1000:agent:/home/agent:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n',
   group: 'root:x:0:\nagent:x:1000:\nnogroup:x:65534:\n',

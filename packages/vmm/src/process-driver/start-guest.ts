@@ -102,6 +102,7 @@ function placeOf(spec: BootSpec, isolated: boolean, places: GuestFolder): GuestP
     resync: false,
     folders: [],
     user: null,
+    etc: {},
     searchPath: searchPath(spec.path, isolated ? PAYLOAD.node : spec.guestAgent.node),
   };
 }
