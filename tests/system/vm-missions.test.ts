@@ -43,13 +43,13 @@ describe.skipIf(missing !== '')(`missions in VMs of QEMU under emulation${missin
 
   it('goes the whole way: set-up, a round that fails, a refused host, an allowed one, the check in a fresh VM, the delivery', async () => {
     const agent = `
-      test -e prepared || exit 9
+      test -e /tmp/prepared || exit 9
       say round-$FIRECREW_ROUND-NAME
       node -e 'require("node:http").request({ port: 3128, method: "CONNECT", path: "code.example.com:443" }).on("connect", (r) => console.log("refused", r.statusCode)).end()'
       test "$FIRECREW_ROUND" = 1 && { echo half > half.txt; exit 0; }
       grep -q 'exited with status 1' "$FIRECREW_FEEDBACK_FILE" || exit 8
       rm half.txt; echo 'module.exports = (a, b) => a + b;' > add.js`;
-    const setup = 'echo yes > prepared && echo prepared >> .git/info/exclude';
+    const setup = 'echo yes > /tmp/prepared';
     const { id, name, repository } = await start(agent, 'node test.js', {
       phases: [{ kind: 'coding', task: 'do the work', setup, doneWhenCheck: 'node test.js' }],
     });
