@@ -41,6 +41,13 @@ describe('settings', () => {
     });
   });
 
+  it('of microVMs come from file and environment together', () => {
+    const file = { firecracker: { jailer: null, cpus: 2, image: 'one' } };
+    const env = { FIRECREW_FIRECRACKER_PROGRAM: '/opt/firecracker', FIRECREW_FIRECRACKER_IMAGE: 'two' };
+    expect(merge(file, env)).toEqual({ firecracker: { jailer: null, cpus: 2, image: 'two', program: '/opt/firecracker' } });
+    expect(merge({}, { FIRECREW_FIRECRACKER_IMAGE: 'two' })).toEqual({ firecracker: { image: 'two' } });
+  });
+
   it('name the hosts under which a proxy asks', () => {
     expect(merge({ hostNames: ['a'] }, { FIRECREW_HOST_NAMES: 'b.example, c.example' }).hostNames).toEqual(['b.example', 'c.example']);
   });
@@ -57,6 +64,8 @@ describe('settings', () => {
     ['a port out of bounds', {}, { FIRECREW_LISTEN: 'localhost:70000' }],
     ['a database of another kind', { databaseUrl: 'mysql://h/d' }, {}],
     ['a driver that is not there', {}, { FIRECREW_DRIVER_FLOOR: 'docker' }],
+    ['a relative Firecracker', {}, { FIRECREW_FIRECRACKER_PROGRAM: 'firecracker' }],
+    ['an unknown key of the jailer', { firecracker: { jailer: { uid: 0 } } }, {}],
     ['a relative CA file', {}, { FIRECREW_GIT_CA_FILE: 'ca.pem' }],
   ])('refuse %s', (_what, file, env) => {
     expect(() => merge(file, env)).toThrow(expect.objectContaining({ code: 'settings_invalid' }));

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { CodedError, messageOf } from '@firecrew/base';
 import { nodeIdSchema } from '@firecrew/protocol';
 import { z } from 'zod';
+import { firecrackerConfigSchema } from '../vm/firecracker-settings.ts';
 import { qemuConfigSchema } from '../vm/qemu-settings.ts';
 
 /** Configuration of a node agent; unknown keys are refused. */
@@ -19,6 +20,7 @@ export const nodeConfigSchema = z.strictObject({
     .describe('Range of user ids for attempts when this agent runs as root.'),
   bubblewrap: z.enum(['auto', 'off']).default('auto').describe('`off` runs attempts of the process driver without isolation.'),
   qemu: qemuConfigSchema.nullable().default(null).describe('What VMs are made of; null where this node boots none.'),
+  firecracker: firecrackerConfigSchema.nullable().default(null).describe('What microVMs are made of; null where this node boots none.'),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error']).default('info'),
   allowHttp: z.boolean().default(false).describe('Allow a server URL without TLS, on loopback only.'),
 });

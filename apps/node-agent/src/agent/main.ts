@@ -6,6 +6,7 @@ import { fatalLine, programVersion } from '@firecrew/base';
 import type { BootArtifacts } from '@firecrew/rootfs';
 import { ProcessDriver } from '@firecrew/vmm';
 import { destination, pino } from 'pino';
+import { firecrackerDriverOf, firecrackerLaunchOf } from '../vm/firecracker-settings.ts';
 import { type QemuConfig, qemuDriverOf, qemuLaunchOf } from '../vm/qemu-settings.ts';
 import { VmSource } from '../vm/vm-source.ts';
 import { type NodeConfig, readNodeConfig } from './config.ts';
@@ -30,7 +31,8 @@ try {
   const log = pino({ level: config.logLevel, base: { role: 'node-agent', node: config.nodeId } }, destination({ dest: 2, sync: true }));
   const version = await installPrograms(join(config.home, 'versions'), sources());
   const qemu = qemuSourceOf(config.qemu);
-  const drivers = [processDriverOf(config), ...(qemu === null ? [] : [qemu])];
+  const firecracker = firecrackerSourceOf(config);
+  const drivers = [processDriverOf(config), ...[qemu, firecracker].filter((source) => source !== null)];
   const agent = new NodeAgent({
     config,
     log,
@@ -38,6 +40,7 @@ try {
     agentVersion: programVersion(new URL('../../package.json', import.meta.url)),
     drivers,
     qemu,
+    firecracker,
   });
   await agent.start();
   let stopping = false;
@@ -67,6 +70,13 @@ function qemuSourceOf(qemu: QemuConfig | null): VmSource | null {
   const { store, image } = qemu;
   const driverOf = (artifacts: BootArtifacts) => qemuDriverOf(qemuLaunchOf(qemu, artifacts), true);
   return new VmSource({ name: 'qemu', store, image, driverOf, clock: () => performance.now() });
+}
+
+function firecrackerSourceOf({ firecracker, home }: NodeConfig): VmSource | null {
+  if (firecracker === null) return null;
+  const { store, image } = firecracker;
+  const driverOf = (artifacts: BootArtifacts) => firecrackerDriverOf(firecrackerLaunchOf(firecracker, artifacts), home);
+  return new VmSource({ name: 'firecracker', store, image, driverOf, clock: () => performance.now() });
 }
 
 /** The bundles of shim and guest agent: beside the bundle of this program, or as the build of a checkout leaves them; and the Node that runs now. */

@@ -8,6 +8,7 @@ import type { Driver, GuestOwner } from '@firecrew/vmm';
 import type { Logger } from 'pino';
 import { LAUNCH_FILE, shimLaunchSchema } from '../shim/shim-arguments.ts';
 import { readSpec, type TurnPaths, turnFolderName, turnPaths, writeWhole } from '../turn-folder/turn-folder.ts';
+import { firecrackerLaunchOf } from '../vm/firecracker-settings.ts';
 import { qemuLaunchOf } from '../vm/qemu-settings.ts';
 import type { VmSource } from '../vm/vm-source.ts';
 import type { NodeConfig } from './config.ts';
@@ -30,8 +31,9 @@ type Start = Extract<ServerMessage, { t: 'turn.start' }>;
 export interface NodeAgentOptions {
   readonly config: NodeConfig;
   readonly drivers: readonly Driver[];
-  /** The one of the drivers that says what VMs of QEMU are made of; null where this node boots none. */
+  /** Those of the drivers that say what VMs are made of; null for one that this node does not boot with. */
   readonly qemu: VmSource | null;
+  readonly firecracker: VmSource | null;
   readonly version: InstalledPrograms;
   readonly agentVersion: string;
   readonly log: Logger;
@@ -218,12 +220,13 @@ export class NodeAgent {
   }
 
   #launch(spec: TurnSpec, paths: TurnPaths, renewedAtUptimeMs: number, serverAddresses: readonly string[]): void {
-    const { config, version, qemu, log } = this.#options;
-    const artifacts = qemu?.artifacts;
+    const { config, version, log, ...sources } = this.#options;
+    const [qemu, firecracker] = [sources.qemu?.artifacts, sources.firecracker?.artifacts];
     const launch = {
       callerPath: config.callerPath,
       bubblewrap: config.bubblewrap,
-      qemu: config.qemu === null || artifacts === undefined ? null : qemuLaunchOf(config.qemu, artifacts),
+      qemu: config.qemu === null || qemu === undefined ? null : qemuLaunchOf(config.qemu, qemu),
+      firecracker: config.firecracker === null || firecracker === undefined ? null : firecrackerLaunchOf(config.firecracker, firecracker),
       owner: this.#ownerOf(spec),
       renewedAtUptimeMs,
       serverAddresses: [...serverAddresses],

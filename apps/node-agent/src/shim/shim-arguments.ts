@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { firecrackerLaunchSchema } from '../vm/firecracker-settings.ts';
 import { qemuLaunchSchema } from '../vm/qemu-settings.ts';
 
 /** What the node agent tells a shim beside the spec: where things are on this host. Read from `launch.json` of the turn folder. */
@@ -10,6 +11,7 @@ export const shimLaunchSchema = z.strictObject({
   bubblewrap: z.enum(['auto', 'off']).default('auto'),
   owner: z.strictObject({ uid: z.int().min(1), gid: z.int().min(1) }).nullable(),
   qemu: qemuLaunchSchema.nullable().default(null).describe('What a VM of the qemu driver is made of.'),
+  firecracker: firecrackerLaunchSchema.nullable().default(null).describe('What a VM of the firecracker driver is made of.'),
   serverAddresses: z.array(z.string()).max(64).default([]).describe('Addresses of the server, which no guest may reach.'),
   renewedAtUptimeMs: z.number().describe('When the renewal that allowed this start was sent.'),
 });

@@ -6,6 +6,7 @@ import { CodedError, identifyProcess, messageOf } from '@firecrew/base';
 import { type ControlReply, type ControlRequest, GENERATION, type TurnSpec } from '@firecrew/protocol';
 import { callerPathBinds, type Driver, ProcessDriver } from '@firecrew/vmm';
 import { readSpec, type TurnPaths, turnPaths, writeWhole } from '../turn-folder/turn-folder.ts';
+import { firecrackerDriverOf } from '../vm/firecracker-settings.ts';
 import { qemuDriverOf } from '../vm/qemu-settings.ts';
 import type { AttemptContext } from './attempt-context.ts';
 import { serveControl } from './control-server.ts';
@@ -93,6 +94,7 @@ function driverOf(spec: TurnSpec, launch: ShimLaunch): Driver {
     return new ProcessDriver({ bubblewrap: launch.bubblewrap, ...(launch.owner === null ? {} : { owner: launch.owner }) });
   }
   if (spec.driver === 'qemu' && launch.qemu !== null) return qemuDriverOf(launch.qemu, false);
+  if (spec.driver === 'firecracker' && launch.firecracker !== null) return firecrackerDriverOf(launch.firecracker);
   throw new CodedError('driver_missing', `turn ${spec.turnId} wants the driver ${spec.driver}, which this node does not have`, {
     id: spec.turnId,
     action: 'Build what VMs are made of with `firecrew image`, or run it with another driver.',

@@ -14,6 +14,26 @@ const qemuSchema = z.strictObject({
   image: z.string().min(1).max(63).optional(),
 });
 
+const bucketSchema = z.strictObject({ size: z.int().min(1), refillMs: z.int().min(100), burst: z.int().min(0).optional() });
+
+const jailerSchema = z.strictObject({
+  program: z.string().startsWith('/').optional(),
+  parentCgroup: z.string().min(1).max(200).optional(),
+  cgroup: z.array(z.string().min(1).max(200)).max(32).optional(),
+  networkNamespace: z.string().startsWith('/').optional(),
+  processNamespace: z.boolean().optional(),
+  daemonize: z.boolean().optional(),
+});
+
+const firecrackerSchema = z.strictObject({
+  program: z.string().startsWith('/').optional(),
+  jailer: jailerSchema.nullable().optional(),
+  cpus: z.int().min(1).max(32).optional(),
+  bootTimeoutMs: z.int().min(1000).max(600_000).optional(),
+  diskLimits: z.strictObject({ bandwidth: bucketSchema.optional(), operations: bucketSchema.optional() }).optional(),
+  image: z.string().min(1).max(63).optional(),
+});
+
 const limitsSchema = z.strictObject({
   turnTimeoutMs: durationMsSchema.optional(),
   checkTimeoutMs: durationMsSchema.optional(),
@@ -45,6 +65,7 @@ export const settingsSchema = z.strictObject({
   idleStopMs: durationMsSchema.optional(),
   bubblewrap: z.enum(['auto', 'off']).optional(),
   qemu: qemuSchema.optional(),
+  firecracker: firecrackerSchema.optional(),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error']).optional(),
 });
 export type Settings = z.infer<typeof settingsSchema>;
@@ -76,6 +97,8 @@ export const SETTING_VARIABLES: readonly string[] = [
   'FIRECREW_BUBBLEWRAP',
   'FIRECREW_QEMU_ACCELERATOR',
   'FIRECREW_QEMU_IMAGE',
+  'FIRECREW_FIRECRACKER_PROGRAM',
+  'FIRECREW_FIRECRACKER_IMAGE',
   'FIRECREW_LOG_LEVEL',
 ];
 
@@ -115,6 +138,8 @@ export function settingsOfEnvironment(env: Environment): Record<string, unknown>
   const accelerator = set('FIRECREW_QEMU_ACCELERATOR');
   const image = set('FIRECREW_QEMU_IMAGE');
   if (accelerator !== undefined || image !== undefined) found.qemu = { accelerator, image };
+  const [program, microImage] = [set('FIRECREW_FIRECRACKER_PROGRAM'), set('FIRECREW_FIRECRACKER_IMAGE')];
+  if (program !== undefined || microImage !== undefined) found.firecracker = { program, image: microImage };
   const caFile = set('FIRECREW_GIT_CA_FILE');
   if (caFile !== undefined) found.git = { caFile };
   return found;
@@ -132,7 +157,7 @@ export function mergeSettings(sources: readonly { readonly name: string; readonl
         action: 'Correct them; docs/cli.md lists every key.',
       });
     }
-    const { lease, git, limits, qemu, ...rest } = parsed.data;
+    const { lease, git, limits, qemu, firecracker, ...rest } = parsed.data;
     merged = {
       ...merged,
       ...rest,
@@ -140,6 +165,7 @@ export function mergeSettings(sources: readonly { readonly name: string; readonl
       ...(git === undefined ? {} : { git: { ...merged.git, ...git } }),
       ...(limits === undefined ? {} : { limits: { ...merged.limits, ...limits } }),
       ...(qemu === undefined ? {} : { qemu: { ...merged.qemu, ...known(qemu) } }),
+      ...(firecracker === undefined ? {} : { firecracker: { ...merged.firecracker, ...known(firecracker) } }),
     };
   }
   return merged;

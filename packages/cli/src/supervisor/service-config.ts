@@ -80,6 +80,7 @@ export function writeNodeConfig(home: Home, settings: Settings): string {
     ...(settings.bubblewrap === undefined ? {} : { bubblewrap: settings.bubblewrap }),
     // Without an accelerator that somebody named, no VM is booted: there is none that can be assumed.
     ...(settings.qemu?.accelerator === undefined ? {} : { qemu: { ...settings.qemu, store: paths.images } }),
+    ...(settings.firecracker === undefined ? {} : { firecracker: { ...settings.firecracker, store: paths.images } }),
     ...(settings.logLevel === undefined ? {} : { logLevel: settings.logLevel }),
     allowHttp: true,
   };
