@@ -1,10 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
+import { describe, expect, it } from 'vitest';
 import { describeEnd, EXIT_CAUSES } from '../../src/firecracker-driver/describe-end.ts';
 import { judgeVersion } from '../../src/firecracker-driver/features.ts';
 import { type JailerRun, jailerArguments } from '../../src/firecracker-driver/jailer-arguments.ts';
@@ -70,17 +65,8 @@ describe('the version of a Firecracker', () => {
 });
 
 describe('the configuration of a VM', () => {
-  let folder = '';
-  let description = '';
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'fc-plan-'));
-    description = join(folder, 'description.json');
-    await writeFile(description, JSON.stringify(parse(readFileSync(DESCRIPTION, 'utf8'))));
-  });
-  afterAll(() => rm(folder, { recursive: true, force: true }));
-
   const faults = (calls: ReturnType<typeof planCalls>, minor: number): (string | undefined)[] => {
-    const api = new ApiDescription(description, minor);
+    const api = new ApiDescription(DESCRIPTION, minor);
     return calls.map(({ method, path, body }) => {
       const operation = api.operation(method, path);
       return operation === undefined ? `no ${method} ${path}` : api.fault(body, operation.body ?? {});

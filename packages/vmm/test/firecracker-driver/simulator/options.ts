@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 export interface SimulatorOptions {
   /** Version that it says it is, and whose fields it takes. */
   readonly version: string;
-  /** JSON file with the published description of the API. */
+  /** File with the published description of the API, as YAML or as JSON. */
   readonly description: string;
   /** The guest agent that stands for the guest: its Node and its bundle. */
   readonly node: string;
