@@ -12,15 +12,19 @@ import { VmSource } from '../vm/vm-source.ts';
 import { type NodeConfig, readNodeConfig } from './config.ts';
 import { installPrograms } from './install-programs.ts';
 import { NodeAgent } from './node-agent.ts';
+import { runSelftest } from './run-selftest.ts';
 
 const USAGE = `firecrew node agent: runs attempts on this host for one server
 
-usage: node main.js --config FILE
+usage: node main.js --config FILE [--vm-selftest]
 
   --config FILE   the configuration, JSON; see docs/operating.md
+  --vm-selftest   boots one VM with each driver of microVMs, prints what came of it as JSON, and ends
 `;
 
-const { values } = parseArgs({ options: { config: { type: 'string' }, help: { type: 'boolean' } } });
+const { values } = parseArgs({
+  options: { config: { type: 'string' }, 'vm-selftest': { type: 'boolean' }, help: { type: 'boolean' } },
+});
 if (values.help === true || values.config === undefined) {
   process.stderr.write(USAGE);
   process.exit(values.help === true ? 0 : 2);
@@ -28,6 +32,10 @@ if (values.help === true || values.config === undefined) {
 
 try {
   const config = await readNodeConfig(values.config);
+  if (values['vm-selftest'] === true) {
+    process.stdout.write(`${JSON.stringify(await runSelftest(config))}\n`);
+    process.exit(0);
+  }
   const log = pino({ level: config.logLevel, base: { role: 'node-agent', node: config.nodeId } }, destination({ dest: 2, sync: true }));
   const version = await installPrograms(join(config.home, 'versions'), sources());
   const qemu = qemuSourceOf(config.qemu);

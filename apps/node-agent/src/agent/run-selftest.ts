@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { messageOf } from '@firecrew/base';
+import { type BootArtifacts, findBootArtifacts } from '@firecrew/rootfs';
+import type { Driver } from '@firecrew/vmm';
+import { firecrackerDriverOf, firecrackerLaunchOf } from '../vm/firecracker-settings.ts';
+import { qemuDriverOf, qemuLaunchOf } from '../vm/qemu-settings.ts';
+import { type SelftestResult, type SelftestSpec, selftestDriver } from '../vm/selftest.ts';
+import type { NodeConfig } from './config.ts';
+
+/** What a VM of the self-test gets; enough for a small command. */
+const LIMITS = { memoryMib: 512, diskMib: 256 } as const;
+const NAME_BYTES = 4;
+
+/** Boots one VM with each driver of microVMs that the configuration has, one after another. Empty where it has none. */
+export async function runSelftest(config: NodeConfig): Promise<SelftestResult[]> {
+  const results: SelftestResult[] = [];
+  for (const { name, store, image, driverOf } of configured(config)) {
+    try {
+      const driver = driverOf(await findBootArtifacts(store, image));
+      results.push(await selftestDriver(driver, await specOf(config), () => performance.now()));
+    } catch (error) {
+      results.push({ driver: name, ok: false, detail: messageOf(error) });
+    }
+  }
+  return results;
+}
+
+interface Configured {
+  readonly name: Driver['name'];
+  readonly store: string;
+  readonly image: string;
+  readonly driverOf: (artifacts: BootArtifacts) => Driver;
+}
+
+function configured({ qemu, firecracker, home }: NodeConfig): Configured[] {
+  const found: Configured[] = [];
+  if (qemu !== null) found.push({ name: 'qemu', ...qemu, driverOf: (artifacts) => qemuDriverOf(qemuLaunchOf(qemu, artifacts), false) });
+  if (firecracker !== null) {
+    const driverOf = (artifacts: BootArtifacts) => firecrackerDriverOf(firecrackerLaunchOf(firecracker, artifacts), home);
+    found.push({ name: 'firecracker', ...firecracker, driverOf });
+  }
+  return found;
+}
+
+async function specOf({ home, owners }: NodeConfig): Promise<SelftestSpec> {
+  const name = `selftest-${randomBytes(NAME_BYTES).toString('hex')}`;
+  const folder = join(home, 'selftest');
+  await mkdir(folder, { recursive: true, mode: owners === null ? 0o700 : 0o711 });
+  // The last of the range: attempts take from its beginning.
+  const uid = owners === null ? undefined : owners.firstUid + owners.count - 1;
+  return {
+    vmId: name,
+    folder: join(folder, name),
+    guestAgent: { node: process.execPath, bundle: '/nonexistent' },
+    bindPaths: [],
+    path: '/usr/bin:/bin',
+    caBundle: null,
+    limits: LIMITS,
+    ...(uid === undefined ? {} : { owner: { uid, gid: uid } }),
+    allowUnisolated: false,
+    attemptMarker: name,
+  };
+}
