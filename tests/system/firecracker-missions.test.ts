@@ -1,6 +1,9 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { probeBubblewrap } from '@firecrew/vmm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Installation } from './support/installation.ts';
@@ -12,6 +15,7 @@ import { testVmStore } from './support/vm-store.ts';
 
 const FILES = { 'add.js': 'module.exports = (a, b) => a - b;\n', 'test.js': 'if (require("./add.js")(2, 3) !== 5) process.exit(1);\n' };
 const MISSION_MS = 120_000;
+const NODE_AGENT = fileURLToPath(new URL('../../apps/node-agent/dist/agent/main.js', import.meta.url));
 
 /** What is missed here: the guest of the simulator is a sandbox, and the probe opens the device that a real one would use. */
 async function whatIsMissing(): Promise<string | undefined> {
@@ -73,6 +77,14 @@ describe.skipIf(missing !== undefined)(
         event.kind === 'turn.event' && event.body.kind === 'attempt.started' ? [event.body.isolation] : [],
       );
       expect(isolations).toEqual(['vm']);
+    });
+
+    it('are promised by a self-test that boots one VM, and finds nothing left of it', async () => {
+      const config = join(installation.home, 'run/node-config.json');
+      const { stdout } = await promisify(execFile)(process.execPath, [NODE_AGENT, '--config', config, '--vm-selftest']);
+      expect(JSON.parse(stdout)).toEqual([
+        { driver: 'firecracker', ok: true, detail: expect.stringMatching(/had no network card, and left nothing$/) },
+      ]);
     });
 
     it('leave no Firecracker behind when their shim is killed, and the next attempt delivers', async () => {

@@ -93,7 +93,10 @@ function addServices(program: Command, command: AddCommand): void {
   command(program, 'status', 'show what runs, without starting anything')
     .addOption(json())
     .addHelpText('after', '\nExamples:\n  $ firecrew status\n  $ firecrew status --json | jq .server.pid');
-  command(program, 'doctor', 'check this machine, and name the command that mends each finding').addOption(json());
+  command(program, 'doctor', 'check this machine, and name the command that mends each finding')
+    .option('--vm-selftest', 'boot a VM with each driver of the settings, run a command in it, and see that it leaves nothing', false)
+    .addOption(json())
+    .addHelpText('after', '\nExamples:\n  $ firecrew doctor\n  $ firecrew doctor --vm-selftest');
   command(program, 'version', 'print the version of the command and of the running server').addOption(json());
   program.commands.at(-1)?.addHelpText('after', '\nExample:\n  $ firecrew version --json');
   command(program, 'supervise', 'keep the services of one home running (started by other commands)').configureHelp({});

@@ -21,7 +21,10 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   down: async (context, call) =>
     await (await import('./commands/down.ts')).downCommand(context, { force: flag(call, 'force'), json: json(call) }),
   status: async (context, call) => await (await import('./commands/status.ts')).statusCommand(context, { json: json(call) }),
-  doctor: async (context, call) => await (await import('./commands/doctor.ts')).doctorCommand(context, json(call)),
+  doctor: async (context, call) => {
+    const options = { json: json(call), vmSelftest: flag(call, 'vmSelftest') };
+    return await (await import('./commands/doctor.ts')).doctorCommand(context, options);
+  },
   version: async (context, call) => await (await import('./commands/version.ts')).versionCommand(context, json(call)),
   supervise: async (context) => await (await import('./commands/supervise.ts')).superviseCommand(context),
   run: async (context, call) => await (await import('./commands/run.ts')).runCommand(context, call.options),

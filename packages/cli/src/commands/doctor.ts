@@ -23,8 +23,11 @@ export interface Finding {
   readonly fix: string | null;
 }
 
-/** `firecrew doctor`: exit code 1 when something must be mended. */
-export async function doctorCommand(context: CommandContext, json: boolean): Promise<number> {
+/** `firecrew doctor`: exit code 1 when something must be mended. With `vmSelftest` it boots a VM too. */
+export async function doctorCommand(
+  context: CommandContext,
+  options: { readonly json: boolean; readonly vmSelftest: boolean },
+): Promise<number> {
   const npm = await readNpmSettings(context.env, '/');
   const findings = [
     judgeNode(process.versions.node),
@@ -39,8 +42,9 @@ export async function doctorCommand(context: CommandContext, json: boolean): Pro
     await probePort(context),
     probeRegistry(npm),
     probeCertificates(context, npm),
+    ...(options.vmSelftest ? await (await import('./doctor-vms.ts')).selftestVms(context) : []),
   ];
-  if (json) context.out.line(JSON.stringify(findings));
+  if (options.json) context.out.line(JSON.stringify(findings));
   else for (const line of renderFindings(context, findings)) context.out.line(line);
   return findings.some((finding) => finding.state === 'problem') ? 1 : 0;
 }

@@ -67,10 +67,17 @@ export function writeServerConfig(home: Home, settings: Settings, database: Data
 
 /** Writes the node agent's configuration; it is read at its start. */
 export function writeNodeConfig(home: Home, settings: Settings): string {
+  const { nodeConfig } = home.paths;
+  replaceFile(nodeConfig, `${JSON.stringify(nodeConfigOf(home, settings), null, 2)}\n`);
+  return nodeConfig;
+}
+
+/** The node agent's configuration. Throws `home_damaged`. */
+export function nodeConfigOf(home: Home, settings: Settings): Readonly<Record<string, unknown>> {
   const { paths } = home;
   const joined = readJoined(home);
   publicKeyOf(home);
-  const config = {
+  return {
     home: paths.node,
     ...(joined === undefined ? { serverFile: paths.serverFile } : { serverUrl: joined.serverUrl }),
     nodeId: joined?.nodeId ?? home.nodeId,
@@ -84,8 +91,6 @@ export function writeNodeConfig(home: Home, settings: Settings): string {
     ...(settings.logLevel === undefined ? {} : { logLevel: settings.logLevel }),
     allowHttp: true,
   };
-  replaceFile(paths.nodeConfig, `${JSON.stringify(config, null, 2)}\n`);
-  return paths.nodeConfig;
 }
 
 /** The PATH whose programs attempts of the process driver may use: that of the last caller. */
