@@ -166,7 +166,7 @@ function refused(method: string, path: string, { status, text }: Answer): CodedE
 
 /** Error of a Firecracker that did not do its part. */
 export function failed(why: string, cause?: unknown): CodedError {
-  return new CodedError('firecracker_failed', `Firecracker did not start: ${why}.`, {
+  return new CodedError('firecracker_failed', `Firecracker did not do what it was asked: ${why}.`, {
     action: 'Run `firecrew doctor`: it says what is missing on this host.',
     ...(cause === undefined ? {} : { cause }),
   });

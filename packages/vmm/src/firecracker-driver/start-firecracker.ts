@@ -59,6 +59,7 @@ async function endIt(held: Holdings, process: VmmProcess | undefined): Promise<s
 
 function withWords(error: CodedError, words: string): CodedError {
   const { action, id } = error;
+  // any code: that of the error, whose message gets more words
   return new CodedError(error.code, `${error.message}${words}`, {
     ...(action === undefined ? {} : { action }),
     ...(id === undefined ? {} : { id }),
