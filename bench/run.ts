@@ -15,6 +15,7 @@ const SUITES = new Map<string, () => Promise<Suite>>([
   ['egress', async () => (await import('./suites/egress.ts')).egressSuite],
   ['placement', async () => (await import('./suites/placement.ts')).placementSuite],
   ['decide', async () => (await import('./suites/decide.ts')).decideSuite],
+  ['vm', async () => (await import('./suites/vm.ts')).vmSuite],
   ['link', async () => (await import('./suites/link.ts')).linkSuite],
 ]);
 
