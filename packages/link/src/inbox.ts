@@ -24,12 +24,13 @@ export class Inbox {
     return this.#bytes;
   }
 
-  add(part: Uint8Array): void {
+  /** Takes a part; says whether it is kept as the view that it is, and not as a copy. */
+  add(part: Uint8Array): boolean {
     this.#bytes += part.length;
     if (part.length >= MAX_BLOCK_BYTES && ownPart(part) === part) {
       this.#seal();
       this.#chunks.push(part);
-      return;
+      return true;
     }
     let rest = part;
     while (rest.length > 0) {
@@ -39,6 +40,7 @@ export class Inbox {
       this.#blockUsed += take;
       rest = rest.subarray(take);
     }
+    return false;
   }
 
   /** The oldest bytes, or undefined when there are none. */

@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { CodedError, messageOf } from '@firecrew/base';
 import { type LinkClock, processClock } from './clock.ts';
@@ -45,6 +46,8 @@ export class LinkSession {
   #streamClosed: Promise<void> = Promise.resolve();
   #end: LinkEnd | undefined;
   #current: StreamWire | undefined;
+  /** Something of the chunk at hand is still looked at after it was taken. */
+  #isKept = false;
 
   /** Made by `dialLink` and `LinkListener`. `onRestart` takes a stream without connections back. */
   constructor(stream: Duplex, identity: SessionIdentity, options: SessionOptions, onRestart?: (rest: Uint8Array) => void) {
@@ -81,7 +84,7 @@ export class LinkSession {
   /** Takes the bytes that came with the handshake, then all that follow. Called once, by who made the session. */
   start(rest: Uint8Array): void {
     if (this.#end !== undefined) return;
-    this.#stream.on('data', this.#onData);
+    this.#stream.on('data', this.#onChunk);
     if (rest.length > 0) this.#onData(rest);
     if (this.#end === undefined) this.#stream.resume();
   }
@@ -127,7 +130,14 @@ export class LinkSession {
     this.#finish('link_replaced', `Link session ${this.epoch} was replaced by a newer one.`, 'link_replaced');
   }
 
-  readonly #onData = (chunk: Uint8Array): void => {
+  readonly #onChunk = (chunk: Buffer): void => {
+    this.#isKept = false;
+    this.#onData(chunk);
+    // A socket makes memory for each chunk and leaves it to the collector, which then runs for little else during a transfer.
+    if (!this.#isKept && this.#stream instanceof Socket) freeChunk(chunk);
+  };
+
+  #onData(chunk: Uint8Array): void {
     let used: number;
     try {
       used = this.#decoder.push(chunk, this.#sink);
@@ -140,14 +150,14 @@ export class LinkSession {
       throw error;
     }
     if (used < chunk.length && this.#end === undefined) this.#restarted(chunk.subarray(used));
-  };
+  }
 
   #attach(): () => void {
     const lost = (): void => this.#finish('link_lost', 'The byte stream below the session ended without GOAWAY.');
     const failed = (error: Error): void => this.#finish('link_lost', `The byte stream below the session failed: ${error.message}`);
     this.#stream.on('end', lost).on('close', lost).on('error', failed);
     return () => {
-      this.#stream.off('data', this.#onData).off('end', lost).off('close', lost).off('error', failed);
+      this.#stream.off('data', this.#onChunk).off('end', lost).off('close', lost).off('error', failed);
     };
   }
 
@@ -180,7 +190,7 @@ export class LinkSession {
       },
       dataBytes: (bytes, last) => {
         if (last) this.#keepAlive.heard();
-        if (this.#current?.gone === false) this.#current.events?.onBytes(bytes);
+        if (this.#current?.gone === false && this.#current.events?.onBytes(bytes) === true) this.#isKept = true;
       },
       frame: (frame) => {
         this.#keepAlive.heard();
@@ -247,11 +257,13 @@ export class LinkSession {
   /** `chunk` is where the breach was found: on a stream without connections it may hold the preamble of a new session. */
   #violate(violation: ProtocolViolation, chunk?: Uint8Array): void {
     const handOver = chunk === undefined ? undefined : this.#onRestart;
+    this.#isKept = true;
     this.#finish(violation.code, violation.message, violation.code, undefined, handOver !== undefined);
     if (chunk !== undefined) handOver?.(chunk);
   }
 
   #restarted(rest: Uint8Array): void {
+    this.#isKept = true;
     this.#finish(
       'peer_restarted',
       'The peer began a new session on the same byte stream.',
@@ -280,4 +292,9 @@ export class LinkSession {
     for (const wire of this.#table.all()) if (!wire.complete) wire.events?.onFail(error);
     this.#settle(end);
   }
+}
+
+/** Gives the memory of a chunk back at once; nobody may look at it any more. */
+function freeChunk({ buffer, byteLength }: Buffer): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }

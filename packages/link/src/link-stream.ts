@@ -1,4 +1,5 @@
 import { Duplex } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { CodedError } from '@firecrew/base';
 import { isWireCode } from './frame.ts';
 import { encodeHead } from './head.ts';
@@ -8,6 +9,7 @@ import { StreamResetError } from './reasons.ts';
 import type { StreamWire } from './stream-wire.ts';
 
 function ignoreError(): void {}
+function ignorePiece(): void {}
 
 /**
  * One stream of a link session: a Duplex whose two directions end apart. It carries a JSON head each way before the bytes.
@@ -26,6 +28,8 @@ export class LinkStream extends Duplex {
   #wanted = false;
   #ended = false;
   #cancelTimeout: (() => void) | undefined;
+  #isGrantDue = false;
+  #take: ((piece: Uint8Array) => void) | undefined;
 
   /** Made by a session alone; with `headTimeoutMs` the stream is reset unless the peer's head comes in time. */
   constructor(wire: StreamWire, headTimeoutMs?: number) {
@@ -87,6 +91,27 @@ export class LinkStream extends Duplex {
     }
   }
 
+  /**
+   * Hands all that is received to `take` as it comes, in place of reading it: each piece is a view that is valid during the call
+   * alone, so nothing is copied or held. Settles at the peer's FIN. Rejects with the stream's error, or with what `take` threw; the
+   * stream is then open still, and what comes is dropped.
+   */
+  async consume(take: (piece: Uint8Array) => void): Promise<void> {
+    const ended = finished(this, { writable: false });
+    const failed = Promise.withResolvers<void>();
+    this.#take = (piece) => {
+      try {
+        take(piece);
+      } catch (error) {
+        this.#take = ignorePiece;
+        failed.reject(error);
+      }
+    };
+    for (let held: Buffer | null = this.read(); held !== null; held = this.read()) this.#take(held);
+    this.resume();
+    await Promise.race([ended, failed.promise]);
+  }
+
   override _read(): void {
     this.#wanted = true;
     this.#deliver();
@@ -134,13 +159,27 @@ export class LinkStream extends Duplex {
     this.#resolveHead(head);
   }
 
-  #onBytes(part: Uint8Array): void {
-    if (this.#wanted && this.#inbox.bytes === 0) {
-      this.#wanted = this.push(ownPart(part));
-      this.#grant();
-    } else {
-      this.#inbox.add(part);
+  #onBytes(part: Uint8Array): boolean {
+    if (this.#take !== undefined) {
+      this.#take(part);
+      this.#grantLater();
+      return false;
     }
+    if (!this.#wanted || this.#inbox.bytes > 0) return this.#inbox.add(part);
+    const own = ownPart(part);
+    this.#wanted = this.push(own);
+    this.#grant();
+    return own === part;
+  }
+
+  /** A peer that gets its credit at once can keep one turn of this process going for as long as it sends; so, a turn takes one window. */
+  #grantLater(): void {
+    if (this.#isGrantDue) return;
+    this.#isGrantDue = true;
+    setImmediate(() => {
+      this.#isGrantDue = false;
+      this.#grant();
+    });
   }
 
   #deliver(): void {

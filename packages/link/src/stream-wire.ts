@@ -20,7 +20,8 @@ export interface WirePort {
 /** What a session tells the stream object above the wire. */
 export interface WireEvents {
   onHead(head: unknown): void;
-  onBytes(part: Uint8Array): void;
+  /** Says whether it keeps the part, a view of the input, beyond the call. */
+  onBytes(part: Uint8Array): boolean;
   onEnd(): void;
   onFail(error: CodedError): void;
 }
