@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createScratch, findBootArtifacts, openBootFiles } from '@firecrew/rootfs';
 import { testVmStore } from '@firecrew/system-tests/vm-store';
 import { type BootSpec, getTree, putTree, QemuDriver, type Vm } from '@firecrew/vmm';
-import { packTree } from '@firecrew/workspace';
+import { packTree, unpackTree } from '@firecrew/workspace';
 import { residentMib } from '../support/processes.ts';
 import { type BenchRow, measured, notMeasured } from '../support/row.ts';
 import { timed } from '../support/timing.ts';
@@ -73,11 +73,10 @@ async function insideRows(vm: Vm, folder: string): Promise<BenchRow[]> {
   for (let index = 0; index < FILES; index += 1) await writeFile(join(tree, `file-${index}`), randomBytes(FILE_BYTES));
   const session = await vm.session();
   const megabytes = (FILES * FILE_BYTES) / 1e6;
-  const into = await timed(() => putTree(session, vm.guestPaths.workspace, packTree(tree).stream));
+  const into = await timed(() => putTree(session, vm.guestPaths.workspace, packTree(tree).chunks));
   const out = await timed(async () => {
-    const back = await getTree(session, randomUUID(), vm.guestPaths.workspace);
-    back.stream.resume();
-    await back.trailer();
+    const { archive, trailer } = await getTree(session, randomUUID(), vm.guestPaths.workspace);
+    await unpackTree(archive, join(folder, 'back'), { proof: trailer });
   });
   return [
     measured('vm: workspace in', megabytes / (into / 1000), 'MB/s', undefined, `${FILES} files, ${into.toFixed(0)} ms`),

@@ -36,18 +36,18 @@ async function tarTo(source: string, target: string): Promise<number> {
 async function putOnce(vm: Vm, source: string): Promise<number> {
   const session = await vm.session();
   return await timed(async () => {
-    // Nobody asks for the digest of an archive on its way in: a turn's comes out of a blob that has its own.
-    const { stream, done } = packTree(source, { digest: false });
-    await Promise.all([putTree(session, vm.guestPaths.workspace, stream), done]);
+    // Nobody asks for a digest on the way in: a turn's comes out of a blob that has its own.
+    const { chunks, done } = packTree(source, { digest: false });
+    await Promise.all([putTree(session, vm.guestPaths.workspace, chunks), done]);
   });
 }
 
 async function getOnce(vm: Vm, id: string, target: string): Promise<number> {
   const session = await vm.session();
   const ms = await timed(async () => {
-    const { stream, trailer } = await getTree(session, id, vm.guestPaths.workspace);
-    // As when a turn's tree is collected: the trailer's bytes and digest are compared with what came before anything is kept.
-    await unpackTree(stream, target, { proof: trailer });
+    const { archive, trailer } = await getTree(session, id, vm.guestPaths.workspace);
+    // As when a turn's tree is collected: the trailer's counts and digest are compared with what came before anything is kept.
+    await unpackTree(archive, target, { proof: trailer });
   });
   await rm(target, { recursive: true });
   return ms;

@@ -5,12 +5,22 @@ export function utf8(text: string): Uint8Array {
   return encoder.encode(text);
 }
 
+/** Longest list of arguments that is handed over at once. */
+const KEY_PIECE_BYTES = 4096;
+
 /** One character per byte: a lossless map key for a byte name. */
 export function byteKey(bytes: Uint8Array): string {
+  if (bytes.length <= KEY_PIECE_BYTES) return keyOf(bytes);
   let key = '';
-  // Not spread: that goes through an iterator, and this is asked several times for each entry of a tree.
-  for (let at = 0; at < bytes.length; at += 4096) key += Reflect.apply(String.fromCharCode, undefined, bytes.subarray(at, at + 4096));
+  for (let at = 0; at < bytes.length; at += KEY_PIECE_BYTES) key += keyOf(bytes.subarray(at, at + KEY_PIECE_BYTES));
   return key;
+}
+
+/** A plain array is what the call takes fastest, and this is asked several times for each entry of a tree. */
+function keyOf(bytes: Uint8Array): string {
+  const codes = new Array<number>(bytes.length);
+  for (let at = 0; at < bytes.length; at += 1) codes[at] = bytes[at] ?? 0;
+  return Reflect.apply(String.fromCharCode, undefined, codes);
 }
 
 /** The inverse of {@link byteKey}; a character above 0xff is not a byte and becomes its low eight bits. */

@@ -27,7 +27,7 @@ export { MAX_DOWNLOAD_NAME, safeDownloadName } from './output/safe-download-name
 export { CAPTURE_ERROR_CODES, type CaptureErrorCode, SKIP_REASONS, type SkipReason } from './reasons.ts';
 export { TAR_BLOCK_BYTES } from './tar/parse-header.ts';
 export { type TarEvent, TarReader } from './tar/tar-reader.ts';
-export { TAR_END_BYTES, type TarHeaderFields, tarEnd, tarPadding, writeTarHeader } from './tar/write-tar.ts';
+export { putFileHeader, TAR_END_BYTES, type TarHeaderFields, tarEnd, tarPadding, writeTarHeader } from './tar/write-tar.ts';
 export { compareManifests, type ManifestChange, type ManifestDifference } from './tree/compare-manifests.ts';
 export {
   decideExclusion,
@@ -38,7 +38,7 @@ export {
 } from './tree/decide-exclusion.ts';
 export { isGitmodulesName, isGitName } from './tree/git-names.ts';
 export { DEFAULT_TREE_LIMITS, MAX_COMPONENT_BYTES, MAX_TRAILING_BYTES, type TreeLimits, treeLimits } from './tree/limits.ts';
-export { decodeManifest, encodeManifest, MANIFEST_FORMAT, snapshotIdOf } from './tree/manifest.ts';
+export { decodeManifest, encodeManifest, MANIFEST_FORMAT, MANIFEST_START, manifestRecord, snapshotIdOf } from './tree/manifest.ts';
 export { compareEntries, type EntryKind, type ManifestEntry, type Sha256Hex } from './tree/manifest-entry.ts';
 export { type NormalPath, normalisePath } from './tree/normalise-path.ts';
 export type { AdmittedEntry } from './tree/tree-guard.ts';

@@ -87,7 +87,7 @@ export const putEndSchema = z.discriminatedUnion('ok', [
   refusalSchema,
 ]);
 
-/** What a `get` sent, read on a second stream after its end: a cut archive has no valid trailer. */
+/** What a `get` sent, read on a second stream after its end: a cut archive has no valid trailer. `sha256` is the snapshot id of the tree. */
 export const trailerReplySchema = z.discriminatedUnion('ok', [
   z.object({
     ok: z.literal(true),

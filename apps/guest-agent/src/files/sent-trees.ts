@@ -1,10 +1,9 @@
 import { lstat } from 'node:fs/promises';
-import { pipeline } from 'node:stream/promises';
 import { CodedError, codeOf, messageOf } from '@firecrew/base';
 import type { LinkStream } from '@firecrew/link';
 import type { HostRequest, Trailer } from '@firecrew/protocol';
 import { trailerOf, treeSelectionOf } from '@firecrew/vmm';
-import { type PackedTree, packTree } from '@firecrew/workspace';
+import { type PackedTree, packTree, writeLent } from '@firecrew/workspace';
 
 type GetRequest = Extract<HostRequest, { t: 'get' }>;
 
@@ -41,7 +40,10 @@ export class SentTrees {
   async send(tree: PackedTree, stream: LinkStream): Promise<void> {
     this.#sending += 1;
     try {
-      await pipeline(tree.stream, stream);
+      await writeLent(tree.chunks, stream);
+      stream.end();
+    } catch (error) {
+      stream.destroy(error instanceof Error ? error : undefined);
     } finally {
       this.#sending -= 1;
     }

@@ -11,7 +11,7 @@ import {
 import { CodedError } from '@firecrew/base';
 import type { CapturedTree } from '@firecrew/protocol';
 import { getTree, INCOMPLETE_REASONS, type OutgoingTree, type TreeExclusion, type Vm } from '@firecrew/vmm';
-import { canonicaliseArchive } from '@firecrew/workspace';
+import { type ArchiveTrailer, canonicaliseArchive } from '@firecrew/workspace';
 import type { AttemptContext, StagedTree } from './attempt-context.ts';
 
 /** Time to wait for a link when a tree is collected; then the disk is read without the guest. */
@@ -37,10 +37,10 @@ export async function collectTree(context: AttemptContext, vm: Vm, name: string,
 async function stageTree(context: AttemptContext, outgoing: OutgoingTree, name: string, round: number): Promise<StagedTree> {
   await mkdir(context.paths.staged, { recursive: true, mode: 0o700 });
   const file = join(context.paths.staged, `${name}.tar.zst`);
-  // Only the trailer proves that all of it came; whoever gives it has compared bytes and digest.
-  const trailerOnce = onceOnly(() => outgoing.trailer());
-  const snapshot = await canonicaliseArchive(outgoing.stream, file, { proof: trailerOnce });
-  const trailer = await trailerOnce();
+  // Only the trailer proves that all of it came; whoever gives it compares it with what did.
+  const trailerOnce = onceOnly((received: ArchiveTrailer) => outgoing.trailer(received));
+  const snapshot = await canonicaliseArchive(outgoing.archive, file, { proof: trailerOnce });
+  const trailer = await trailerOnce(snapshot.trailer);
   const missing = trailer.skipped.filter((item) => INCOMPLETE_REASONS.includes(item.reason));
   if (missing.length > 0) {
     await rm(file, { force: true });
@@ -65,10 +65,10 @@ async function stageTree(context: AttemptContext, outgoing: OutgoingTree, name: 
   return { file, captured, entries: snapshot.entries };
 }
 
-function onceOnly<Value>(ask: () => Promise<Value>): () => Promise<Value> {
+function onceOnly<Question, Value>(ask: (question: Question) => Promise<Value>): (question: Question) => Promise<Value> {
   let asked: Promise<Value> | undefined;
-  return () => {
-    asked ??= ask();
+  return (question) => {
+    asked ??= ask(question);
     return asked;
   };
 }

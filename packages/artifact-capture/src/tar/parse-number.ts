@@ -1,25 +1,27 @@
 import { CaptureError } from '../capture-error.ts';
 
 const SPACE = 0x20;
+const ZERO = 0x30;
 
 /**
- * A numeric header field: blanks, octal digits, then blanks or NULs to the end; or base-256 when the top bit is set.
+ * A numeric header field, the bytes of `block` from `from` up to `to`: blanks, octal digits, then blanks or NULs to the end; or base-256
+ * when the top bit is set.
  * @throws CaptureError `bad_number` on anything else, an empty field, a negative value, or one past 2^53-1.
  */
-export function parseNumber(field: Uint8Array): number {
-  const first = field[0] ?? 0;
-  if (first & 0x80) return parseBase256(field);
-  let at = 0;
-  while (field[at] === SPACE) at += 1;
-  const from = at;
+export function parseNumber(block: Uint8Array, from: number, to: number): number {
+  if ((block[from] ?? 0) & 0x80) return parseBase256(block.subarray(from, to));
+  let at = from;
+  while (at < to && block[at] === SPACE) at += 1;
+  const first = at;
   let value = 0;
-  for (let digit = digitAt(field, at); digit >= 0; digit = digitAt(field, at)) {
+  for (; at < to; at += 1) {
+    const digit = (block[at] ?? 0) - ZERO;
+    if (digit < 0 || digit > 7) break;
     value = value * 8 + digit;
-    at += 1;
   }
-  if (at === from) throw new CaptureError('bad_number', 'a numeric field holds no digits');
-  for (; at < field.length; at += 1) {
-    if (field[at] !== 0 && field[at] !== SPACE) throw new CaptureError('bad_number', 'a numeric field holds something else than digits');
+  if (at === first) throw new CaptureError('bad_number', 'a numeric field holds no digits');
+  for (; at < to; at += 1) {
+    if (block[at] !== 0 && block[at] !== SPACE) throw new CaptureError('bad_number', 'a numeric field holds something else than digits');
   }
   return value;
 }
@@ -29,11 +31,6 @@ export function parseDecimal(text: string): number {
   const value = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (!Number.isSafeInteger(value)) throw new CaptureError('bad_number', 'a decimal number is not well-formed');
   return value;
-}
-
-function digitAt(field: Uint8Array, at: number): number {
-  const byte = field[at];
-  return byte !== undefined && byte >= 0x30 && byte <= 0x37 ? byte - 0x30 : -1;
 }
 
 function parseBase256(field: Uint8Array): number {

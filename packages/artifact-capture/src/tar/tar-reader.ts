@@ -5,7 +5,7 @@ import { type AdmittedEntry, type ProposedEntry, TreeGuard } from '../tree/tree-
 import { EXTENSION_FLAGS, Extensions } from './extensions.ts';
 import { isZeroBlock, parseHeader, type RawHeader, TAR_BLOCK_BYTES } from './parse-header.ts';
 
-/** What the reader says about an archive, in order. The bytes of a `data` event are a view into the chunk that was pushed. */
+/** What the reader says about an archive, in order. The bytes of a `data` event are a view into the chunk that was pushed; nothing else is. */
 export type TarEvent =
   | { readonly kind: 'entry'; readonly entry: Exclude<AdmittedEntry, { verdict: 'skip' | 'root' }> }
   | { readonly kind: 'data'; readonly bytes: Uint8Array }
@@ -50,7 +50,7 @@ export class TarReader {
   push(chunk: Uint8Array): TarEvent[] {
     const events: TarEvent[] = [];
     try {
-      for (let at = 0; at < chunk.length; ) at += this.#step(chunk.subarray(at), events);
+      for (let at = 0; at < chunk.length; ) at += this.#step(chunk, at, events);
     } catch (error) {
       this.#state = 'refused';
       throw error;
@@ -72,27 +72,28 @@ export class TarReader {
     return this.#guard.emptyDirectories();
   }
 
-  #step(input: Uint8Array, events: TarEvent[]): number {
+  /** Takes what one state can take of the input from `at` on; says how much that was. */
+  #step(input: Uint8Array, at: number, events: TarEvent[]): number {
     switch (this.#state) {
       case 'header':
       case 'end-mark':
-        return this.#fillBlock(input, events);
+        return this.#fillBlock(input, at, events);
       case 'meta':
       case 'data':
       case 'dropped':
-        return this.#takeContent(input, events);
+        return this.#takeContent(input.subarray(at, at + this.#remaining), events);
       case 'padding':
-        return this.#takePadding(input);
+        return this.#takePadding(input.length - at);
       case 'ended':
-        return this.#takeTrailing(input);
+        return this.#takeTrailing(input.subarray(at));
       default:
         throw new CaptureError('truncated', 'the archive was refused before');
     }
   }
 
-  #fillBlock(input: Uint8Array, events: TarEvent[]): number {
-    const taken = Math.min(TAR_BLOCK_BYTES - this.#filled, input.length);
-    this.#block.set(input.subarray(0, taken), this.#filled);
+  #fillBlock(input: Uint8Array, at: number, events: TarEvent[]): number {
+    const taken = Math.min(TAR_BLOCK_BYTES - this.#filled, input.length - at);
+    this.#block.set(input.subarray(at, at + taken), this.#filled);
     this.#filled += taken;
     if (this.#filled === TAR_BLOCK_BYTES) {
       this.#filled = 0;
@@ -143,11 +144,10 @@ export class TarReader {
     this.#state = size > 0 ? state : 'header';
   }
 
-  #takeContent(input: Uint8Array, events: TarEvent[]): number {
-    const bytes = input.subarray(0, this.#remaining);
+  #takeContent(bytes: Uint8Array, events: TarEvent[]): number {
     this.#remaining -= bytes.length;
     if (this.#state === 'data') events.push({ kind: 'data', bytes });
-    if (this.#state === 'meta') this.#meta.push(bytes.slice());
+    if (this.#state === 'meta') this.#meta.push(new Uint8Array(bytes));
     if (this.#remaining === 0) {
       if (this.#state === 'data') events.push({ kind: 'entry-end' });
       if (this.#state === 'meta') this.#endMeta();
@@ -167,8 +167,8 @@ export class TarReader {
     this.#extensions.take(this.#metaFlag, joined);
   }
 
-  #takePadding(input: Uint8Array): number {
-    const taken = Math.min(this.#padding, input.length);
+  #takePadding(available: number): number {
+    const taken = Math.min(this.#padding, available);
     this.#padding -= taken;
     if (this.#padding === 0) this.#state = 'header';
     return taken;

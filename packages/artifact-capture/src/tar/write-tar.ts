@@ -22,6 +22,7 @@ const NO_OWNER = octal(0, 7);
 const NO_TIME = octal(0, 11);
 const BLANK_HEADER = blankHeader();
 const BLANK_SUM = sumOf(BLANK_HEADER);
+const MODE: Record<EntryKind, number> = { file: 0o644, executable: 0o755, link: 0o777, directory: 0o755 };
 const TYPE_FLAG: Record<EntryKind, string> = { file: '0', executable: '0', link: '2', directory: '5' };
 
 /**
@@ -36,12 +37,34 @@ export function writeTarHeader(fields: TarHeaderFields): Uint8Array {
   if (!fitsField(name)) records.push(paxRecord('path', name));
   if (!fitsField(target)) records.push(paxRecord('linkpath', target));
   if (fields.size > MAX_OCTAL_SIZE) records.push(paxRecord('size', utf8(String(fields.size))));
-  const mode = fields.kind === 'file' ? 0o644 : fields.kind === 'link' ? 0o777 : 0o755;
+  const mode = MODE[fields.kind];
   const header = headerBlock(name, TYPE_FLAG[fields.kind], fields.size > MAX_OCTAL_SIZE ? 0 : fields.size, mode, target);
   if (records.length === 0) return header;
   const pax = concatBytes(records);
   const paxHeader = headerBlock(utf8('pax'), 'x', pax.length, 0o644, new Uint8Array(0));
   return concatBytes([paxHeader, pax, tarPadding(pax.length), header]);
+}
+
+/**
+ * Puts the header of a file into the {@link TAR_BLOCK_BYTES} of `target` from `at` on, as {@link writeTarHeader} would write it, and says
+ * whether it did: not where the file needs an extension header. `key` is the path, one character for each byte.
+ */
+export function putFileHeader(
+  target: Uint8Array,
+  at: number,
+  { key, kind, size }: { readonly key: string; readonly kind: 'file' | 'executable'; readonly size: number },
+): boolean {
+  if (key.length > NAME_BYTES || size > MAX_OCTAL_SIZE) return false;
+  target.set(BLANK_HEADER, at);
+  let sum = 0;
+  for (let index = 0; index < key.length; index += 1) {
+    const code = key.charCodeAt(index);
+    if (code >= 0x80) return false;
+    target[at + index] = code;
+    sum += code;
+  }
+  finishHeader(target, at, TYPE_FLAG[kind], size, MODE[kind], sum);
+  return true;
 }
 
 /** The zero bytes that follow content of this size. */
@@ -55,15 +78,20 @@ export function tarEnd(): Uint8Array {
 }
 
 function headerBlock(name: Uint8Array, typeFlag: string, size: number, mode: number, target: Uint8Array): Uint8Array {
-  const block = BLANK_HEADER.slice();
+  const block = new Uint8Array(TAR_BLOCK_BYTES);
   const shownName = name.length > NAME_BYTES ? name.subarray(0, NAME_BYTES) : name;
   const shownTarget = target.length > NAME_BYTES ? target.subarray(0, NAME_BYTES) : target;
+  block.set(BLANK_HEADER);
   block.set(shownName, 0);
   block.set(shownTarget, 157);
-  const texts = putText(block, 100, octal(mode, 7)) + putText(block, 124, octal(size, 11)) + putText(block, 156, typeFlag);
-  const sum = BLANK_SUM + texts + sumOf(shownName) + sumOf(shownTarget);
-  putText(block, 148, `${octal(sum, 6)} `);
+  finishHeader(block, 0, typeFlag, size, mode, sumOf(shownName) + sumOf(shownTarget));
   return block;
+}
+
+/** Fills in what follows the names, whose bytes sum up to `namesSum`. */
+function finishHeader(block: Uint8Array, at: number, typeFlag: string, size: number, mode: number, namesSum: number): void {
+  const texts = putText(block, at + 100, octal(mode, 7)) + putText(block, at + 124, octal(size, 11)) + putText(block, at + 156, typeFlag);
+  putText(block, at + 148, `${octal(BLANK_SUM + texts + namesSum, 6)} `);
 }
 
 /** What all headers share, the checksum field as blanks: so it is counted. */

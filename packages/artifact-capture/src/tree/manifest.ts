@@ -1,31 +1,37 @@
-import { byteKey, concatBytes, fromByteKey, utf8 } from '../bytes.ts';
+import { byteKey, fromByteKey } from '../bytes.ts';
 import { CaptureError } from '../capture-error.ts';
 import { treeLimits } from './limits.ts';
-import { compareEntries, type EntryKind, type ManifestEntry, type Sha256Hex } from './manifest-entry.ts';
+import type { EntryKind, ManifestEntry, Sha256Hex } from './manifest-entry.ts';
 import { normalisePath } from './normalise-path.ts';
 
 /** First record of an encoded manifest; another format gets another name. */
 export const MANIFEST_FORMAT = 'firecrew-manifest-1';
 
 const CODE_OF: Record<EntryKind, string> = { file: '0644', executable: '0755', link: 'link', directory: 'tree' };
+const DIGEST = /^[0-9a-f]{64}$/;
+const PATH_LIMITS = treeLimits({ maxDepth: Number.MAX_SAFE_INTEGER });
 const RECORD = /^(0644|0755|link|tree) (0|[1-9][0-9]{0,15}) ([0-9a-f]{64}|-) (.+)$/s;
 
 /**
- * The canonical manifest: NUL-terminated records `mode SP size SP sha256 SP path`, sorted by {@link compareEntries}; the
+ * The canonical manifest: NUL-terminated records `mode SP size SP sha256 SP path`, sorted by `compareEntries`; the
  * mode is `0644`, `0755`, `link` or `tree` (an empty folder, size 0, digest `-`).
  * @throws CaptureError `malformed_manifest` when the entries are not a tree in canonical form (a path twice, `..`, a bad digest).
  */
 export function encodeManifest(entries: Iterable<ManifestEntry>): Uint8Array {
-  const sorted = [...entries].sort(compareEntries);
-  const parts: Uint8Array[] = [utf8(`${MANIFEST_FORMAT}\0`)];
-  const nul = new Uint8Array(1);
-  for (const entry of sorted) {
-    const digest = entry.kind === 'directory' ? '-' : entry.sha256;
-    parts.push(utf8(`${CODE_OF[entry.kind]} ${entry.size} ${digest} `), entry.path, nul);
-  }
-  const bytes = concatBytes(parts);
-  decodeManifest(bytes);
-  return bytes;
+  const keyed = Array.from(entries, (entry) => ({ key: byteKey(entry.path), entry }));
+  for (const { key, entry } of keyed) checkEntry(entry, key);
+  const sorted = keyed.map(({ key, entry }) => ({ key, entry, order: orderKey(key, entry.kind) }));
+  sorted.sort((a, b) => compareKeys(a.order, b.order));
+  checkTree(sorted);
+  return fromByteKey(sorted.reduce((text, { key, entry }) => text + manifestRecord(key, entry), MANIFEST_START));
+}
+
+/** What a manifest begins with; one {@link manifestRecord} for each entry follows, in canonical order. */
+export const MANIFEST_START = `${MANIFEST_FORMAT}\0`;
+
+/** The record of an entry, one character for each byte, as is `key`, its path. Nothing is checked. */
+export function manifestRecord(key: string, { kind, size, sha256 }: Pick<ManifestEntry, 'kind' | 'size' | 'sha256'>): string {
+  return `${CODE_OF[kind]} ${size} ${kind === 'directory' ? '-' : sha256} ${key}\0`;
 }
 
 /**
@@ -36,8 +42,8 @@ export function decodeManifest(bytes: Uint8Array): ManifestEntry[] {
   const records = splitRecords(bytes);
   if (records.shift() !== MANIFEST_FORMAT) throw malformed('the format record is missing');
   const entries = records.map(decodeRecord);
-  checkTree(entries);
-  return entries;
+  checkTree(entries.map(({ key, entry }) => ({ key, order: orderKey(key, entry.kind) })));
+  return entries.map(({ entry }) => entry);
 }
 
 /** The id of a tree by content: the digest of its canonical manifest. */
@@ -56,35 +62,55 @@ function splitRecords(bytes: Uint8Array): string[] {
   return records;
 }
 
-function decodeRecord(record: string): ManifestEntry {
-  const [, code, size, digest, name] = RECORD.exec(record) ?? [];
-  if (code === undefined || size === undefined || digest === undefined || name === undefined)
-    throw malformed('a record is not well-formed');
+function decodeRecord(record: string): { readonly key: string; readonly entry: ManifestEntry } {
+  const [, code, size, digest, key] = RECORD.exec(record) ?? [];
+  if (code === undefined || size === undefined || digest === undefined || key === undefined) throw malformed('a record is not well-formed');
   const kind = code === '0644' ? 'file' : code === '0755' ? 'executable' : code === 'link' ? 'link' : 'directory';
   const isFolder = kind === 'directory';
-  if (isFolder !== (digest === '-') || (isFolder && size !== '0') || !Number.isSafeInteger(Number(size))) {
-    throw malformed('size or digest do not fit the type');
-  }
-  const path = fromByteKey(name);
-  const normal = normalisePath(path, treeLimits({ maxDepth: Number.MAX_SAFE_INTEGER }));
-  if (normal.path.length !== path.length) throw malformed('a path is not in canonical form');
-  return { path, kind, size: Number(size), sha256: isFolder ? '' : digest };
+  if (isFolder !== (digest === '-')) throw malformed('size or digest do not fit the type');
+  const entry: ManifestEntry = { path: fromByteKey(key), kind, size: Number(size), sha256: isFolder ? '' : digest };
+  checkEntry(entry, key);
+  return { key, entry };
 }
 
-function checkTree(entries: readonly ManifestEntry[]): void {
+/** What holds for an entry by itself. */
+function checkEntry({ path, kind, size, sha256 }: ManifestEntry, key: string): void {
+  const fits = kind === 'directory' ? size === 0 : DIGEST.test(sha256);
+  if (!fits || !Number.isSafeInteger(size) || size < 0) throw malformed('size or digest do not fit the type');
+  if (key === '' || key.includes('\0')) throw malformed('a record is not well-formed');
+  if (normalisePath(path, PATH_LIMITS).key !== key) throw malformed('a path is not in canonical form');
+}
+
+/** What holds between the entries, which come in the order they are to be in. */
+function checkTree(entries: readonly { readonly key: string; readonly order: string }[]): void {
   const names = new Set<string>();
-  let previous: ManifestEntry | undefined;
-  for (const entry of entries) {
-    if (previous !== undefined && compareEntries(previous, entry) >= 0) throw malformed('the records are not in order');
-    names.add(byteKey(entry.path));
-    previous = entry;
+  let previous = '';
+  for (const { key, order } of entries) {
+    if (order <= previous) throw malformed('the records are not in order');
+    previous = order;
+    names.add(key);
   }
   if (names.size !== entries.length) throw malformed('a path is there twice');
+  let checked = '';
   for (const name of names) {
+    const folder = name.slice(0, Math.max(0, name.lastIndexOf('/')));
+    // What holds for one name of a folder holds for the next.
+    if (folder === checked) continue;
+    checked = folder;
     for (let at = name.lastIndexOf('/'); at > 0; at = name.lastIndexOf('/', at - 1)) {
       if (names.has(name.slice(0, at))) throw malformed('a path lies below an entry');
     }
   }
+}
+
+/** The order of `compareEntries` as texts of one character for each byte. */
+function orderKey(key: string, kind: EntryKind): string {
+  return kind === 'directory' ? `${key}/` : key;
+}
+
+function compareKeys(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
 }
 
 function malformed(what: string): CaptureError {

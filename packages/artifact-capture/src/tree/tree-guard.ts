@@ -1,4 +1,4 @@
-import { byteKey, compareBytes } from '../bytes.ts';
+import { fromByteKey } from '../bytes.ts';
 import { CaptureError } from '../capture-error.ts';
 import type { SkipReason } from '../reasons.ts';
 import { isGitmodulesName, isGitName } from './git-names.ts';
@@ -51,7 +51,7 @@ export class TreeGuard {
   #namesBytes = 0;
   #totalBytes = 0;
   /** The folder of the last entry: it and all above it are known as folders that hold something, which never changes again. */
-  #lastParent: Uint8Array = new Uint8Array(0);
+  #lastParent = '';
 
   constructor(limits: TreeLimits) {
     this.#limits = limits;
@@ -90,30 +90,29 @@ export class TreeGuard {
     const { path } = normal;
     switch (entry.type) {
       case 'directory':
-        this.#addDirectory(path);
+        this.#addDirectory(normal);
         return { verdict: 'keep', type: 'directory', path };
       case 'link':
-        this.#add(path, 'link', 0, false);
+        this.#add(normal, 'link', 0, false);
         return { verdict: 'keep', type: 'link', path, target: this.#linkTarget(entry.target, path) };
       case 'copy': {
         const source = this.#copySource(entry.target, path);
         this.#countBytes(source.size, path);
-        this.#add(path, 'file', source.size, source.executable);
+        this.#add(normal, 'file', source.size, source.executable);
         return { verdict: 'keep', type: 'copy', path, source: source.path, size: source.size, executable: source.executable };
       }
       default:
-        this.#add(path, 'file', entry.size, entry.executable);
+        this.#add(normal, 'file', entry.size, entry.executable);
         return { verdict: 'keep', type: 'file', path, size: entry.size, executable: entry.executable };
     }
   }
 
   #drop(normal: NormalPath, reason: SkipReason): AdmittedEntry {
-    this.#add(normal.path, 'dropped', 0, false);
+    this.#add(normal, 'dropped', 0, false);
     return { verdict: 'skip', path: normal.path, reason };
   }
 
-  #add(path: Uint8Array, type: Known['type'], size: number, executable: boolean): void {
-    const key = byteKey(path);
+  #add({ path, key }: NormalPath, type: Known['type'], size: number, executable: boolean): void {
     const existing = this.#known.get(key);
     if (existing !== undefined) {
       const code = existing.type === type ? 'duplicate_path' : 'type_changed';
@@ -122,43 +121,33 @@ export class TreeGuard {
     this.#known.set(key, { type, path, size, executable, declared: true, hasChildren: false });
   }
 
-  #addDirectory(path: Uint8Array): void {
-    const existing = this.#known.get(byteKey(path));
+  #addDirectory(normal: NormalPath): void {
+    const existing = this.#known.get(normal.key);
     if (existing?.type === 'directory' && !existing.declared) existing.declared = true;
-    else this.#add(path, 'directory', 0, false);
+    else this.#add(normal, 'directory', 0, false);
   }
 
   /** Parents that were not named come into being, and count. */
-  #admitParents(normal: NormalPath): void {
-    const parent = normal.path.subarray(0, Math.max(0, normal.path.length - (normal.components.at(-1)?.length ?? 0) - 1));
-    if (compareBytes(parent, this.#lastParent) === 0) return;
-    let length = 0;
-    for (const component of normal.components.slice(0, -1)) {
-      length += component.length;
-      const path = normal.path.subarray(0, length);
-      const key = byteKey(path);
-      const known = this.#known.get(key);
+  #admitParents({ path, key }: NormalPath): void {
+    const parent = key.slice(0, Math.max(0, key.lastIndexOf('/')));
+    if (parent === this.#lastParent) return;
+    for (const folder of foldersOf(key)) {
+      const known = this.#known.get(folder);
       if (known === undefined) {
-        this.#count(path.length);
-        this.#known.set(key, { type: 'directory', path, size: 0, executable: false, declared: false, hasChildren: true });
-      } else if (known.type !== 'directory') {
-        throw new CaptureError('path_under_non_directory', 'a name passes through an entry that is no folder', normal.path);
-      } else known.hasChildren = true;
-      length += 1;
+        this.#count(folder.length);
+        const made = { path: fromByteKey(folder), size: 0, executable: false, declared: false, hasChildren: true };
+        this.#known.set(folder, { type: 'directory', ...made });
+      } else if (known.type !== 'directory') throw underNoFolder(path);
+      else known.hasChildren = true;
     }
     this.#lastParent = parent;
   }
 
   /** A dropped entry makes no folder, and may not pass through a link either. */
-  #checkParents(normal: NormalPath): void {
-    let length = 0;
-    for (const component of normal.components.slice(0, -1)) {
-      length += component.length;
-      const known = this.#known.get(byteKey(normal.path.subarray(0, length)));
-      if (known !== undefined && known.type !== 'directory') {
-        throw new CaptureError('path_under_non_directory', 'a name passes through an entry that is no folder', normal.path);
-      }
-      length += 1;
+  #checkParents({ path, key }: NormalPath): void {
+    for (const folder of foldersOf(key)) {
+      const known = this.#known.get(folder);
+      if (known !== undefined && known.type !== 'directory') throw underNoFolder(path);
     }
   }
 
@@ -171,7 +160,7 @@ export class TreeGuard {
   }
 
   #copySource(target: Uint8Array, path: Uint8Array): Known {
-    const known = target.length === 0 ? undefined : this.#known.get(byteKey(normalisePath(target, this.#limits).path));
+    const known = target.length === 0 ? undefined : this.#known.get(normalisePath(target, this.#limits).key);
     if (known?.type === 'file') return known;
     throw new CaptureError('link_target_missing', 'a hard link leads to no file that this archive delivered earlier', path);
   }
@@ -196,4 +185,13 @@ function skipReason(entry: ProposedEntry, normal: NormalPath): SkipReason | unde
   if (entry.type === 'unknown') return 'unknown_type';
   const last = normal.components.at(-1);
   return entry.type === 'link' && last !== undefined && isGitmodulesName(last) ? 'gitmodules_link' : undefined;
+}
+
+/** The folders that lead to a path, outermost first. */
+function* foldersOf(key: string): Generator<string> {
+  for (let at = key.indexOf('/'); at !== -1; at = key.indexOf('/', at + 1)) yield key.slice(0, at);
+}
+
+function underNoFolder(path: Uint8Array): CaptureError {
+  return new CaptureError('path_under_non_directory', 'a name passes through an entry that is no folder', path);
 }

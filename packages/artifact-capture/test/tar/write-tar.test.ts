@@ -1,5 +1,6 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { TAR_END_BYTES, tarEnd, tarPadding, writeTarHeader } from '../../src/index.ts';
+import { byteKey, putFileHeader, TAR_BLOCK_BYTES, TAR_END_BYTES, tarEnd, tarPadding, writeTarHeader } from '../../src/index.ts';
 
 const text = (block: Uint8Array, from: number, to: number) => Buffer.from(block.subarray(from, to)).toString('latin1');
 const bytes = (value: string) => new TextEncoder().encode(value);
@@ -39,5 +40,26 @@ describe('writeTarHeader', () => {
   it('pads to blocks and ends with two', () => {
     expect([0, 1, 511, 512, 513].map((size) => tarPadding(size).length)).toEqual([0, 511, 1, 0, 511]);
     expect(tarEnd()).toEqual(new Uint8Array(TAR_END_BYTES));
+  });
+});
+
+describe('putFileHeader', () => {
+  it('puts what writeTarHeader writes, or nothing that counts where an extension is needed', () => {
+    const name = fc.oneof(
+      fc.string({ minLength: 1, maxLength: 101, unit: 'grapheme-ascii' }),
+      fc.string({ minLength: 1, maxLength: 40, unit: 'binary' }),
+    );
+    const size = fc.oneof(fc.nat(), fc.constantFrom(8 * 1024 ** 3 - 1, 8 * 1024 ** 3));
+    fc.assert(
+      fc.property(name, fc.constantFrom('file', 'executable'), size, fc.nat({ max: 3 }), (path, kind, bytesOfFile, place) => {
+        const written = writeTarHeader({ path: bytes(path), kind, size: bytesOfFile });
+        const target = new Uint8Array(5 * TAR_BLOCK_BYTES).fill(0xee);
+        const at = place * TAR_BLOCK_BYTES;
+        const isPut = putFileHeader(target, at, { key: byteKey(bytes(path)), kind, size: bytesOfFile });
+        expect(isPut).toBe(written.length === TAR_BLOCK_BYTES);
+        if (isPut) expect(target.subarray(at, at + TAR_BLOCK_BYTES)).toEqual(written);
+        expect(target.subarray(at + TAR_BLOCK_BYTES).every((byte) => byte === 0xee)).toBe(true);
+      }),
+    );
   });
 });

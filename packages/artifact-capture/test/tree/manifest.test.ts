@@ -1,6 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CaptureError, compareManifests, decodeManifest, encodeManifest, type ManifestEntry, snapshotIdOf } from '../../src/index.ts';
+import {
+  byteKey,
+  CaptureError,
+  compareEntries,
+  compareManifests,
+  decodeManifest,
+  encodeManifest,
+  MANIFEST_START,
+  type ManifestEntry,
+  manifestRecord,
+  snapshotIdOf,
+} from '../../src/index.ts';
 import { sha256Hex, tree } from '../arbitraries.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -37,6 +48,31 @@ describe('the canonical manifest', () => {
         );
       }),
     );
+  });
+
+  it('is its start and the records of its entries in order', () => {
+    fc.assert(
+      fc.property(tree, (items) => {
+        const entries = items.map((item) => item.entry).sort(compareEntries);
+        const text = entries.reduce((made, item) => made + manifestRecord(byteKey(item.path), item), MANIFEST_START);
+        expect(byteKey(encodeManifest(entries))).toBe(text);
+      }),
+    );
+  });
+
+  it.each<[string, ManifestEntry[]]>([
+    ['a path twice', [entry('a'), entry('a')]],
+    ['a path that is file and folder', [entry('a'), entry('a', { kind: 'directory', sha256: '' })]],
+    ['a path below a file, with another between', [entry('a'), entry('a-b'), entry('a/b')]],
+    ['a path below a file, two levels down', [entry('a'), entry('a/b/c')]],
+    ['a digest that is none', [entry('a', { sha256: 'x' })]],
+    ['a folder with a size', [entry('a', { kind: 'directory', sha256: '', size: 1 })]],
+    ['a size that is no whole number', [entry('a', { size: 1.5 })]],
+    ['a negative size', [entry('a', { size: -1 })]],
+    ['a NUL in a path', [entry('a\0b')]],
+    ['an empty component', [entry('a//b')]],
+  ])('is not made of %s', (_name, entries) => {
+    expect(() => encodeManifest(entries)).toThrow(CaptureError);
   });
 
   it.each<[string, string]>([

@@ -1,13 +1,13 @@
-import { createHash } from 'node:crypto';
-import { type Readable, Transform, type TransformCallback } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import { Readable } from 'node:stream';
 import { CodedError } from '@firecrew/base';
 import { type LinkSession, type LinkStream, MAX_HEAD_BYTES } from '@firecrew/link';
 import { type HostRequest, putEndSchema, type Trailer, trailerReplySchema } from '@firecrew/protocol';
+import { type ArchiveTrailer, type ByteStream, writeLent } from '@firecrew/workspace';
 import type { OutgoingTree, TreeExclusion } from '../port/driver.ts';
 import { NO_EXCLUSION, trimExclusion } from '../tree-transfer/select-tree.ts';
+import { checkReceived } from '../tree-transfer/trailer.ts';
 import { CALL_TIMEOUT_MS, TRANSFER_IDLE_MS, withDeadline } from './deadlines.ts';
-import { badReply, expectAccepted, GuestRefusal, readBody } from './read-body.ts';
+import { expectAccepted, GuestRefusal, readBody } from './read-body.ts';
 
 /** How a tree is put. */
 export interface PutOptions {
@@ -22,11 +22,11 @@ export interface PutOptions {
 /** Content bytes of a put where the caller sets no limit. */
 export const DEFAULT_PUT_BYTES = 16 * 1024 ** 3;
 
-/** Sends a tar to the guest, where it takes the place of `path` as a whole. Throws `guest_refused`, `transfer_stalled` or a link error. */
+/** Sends a tar to the guest, where it takes the place of `path` as a whole. A chunk is done with before the next is asked for. Throws `guest_refused`, `transfer_stalled` or a link error. */
 export async function putTree(
   session: LinkSession,
   path: string,
-  tar: Readable,
+  tar: ByteStream,
   options: PutOptions = {},
 ): Promise<{ readonly entries: number; readonly bytes: number }> {
   const maxBytes = options.maxBytes ?? DEFAULT_PUT_BYTES;
@@ -35,12 +35,13 @@ export async function putTree(
   try {
     await withDeadline(stream, 'put', CALL_TIMEOUT_MS, () => expectAccepted(stream, 'put'));
   } catch (error) {
-    tar.destroy();
+    if (tar instanceof Readable) tar.destroy();
     throw error;
   }
   const watch = idleWatch(stream, 'put', idleMs);
   try {
-    const [, end] = await Promise.all([pipeline(tar, watch.through, stream, { end: true }), readBody(stream, 'put', putEndSchema)]);
+    const sent = writeLent(watch.each(tar), stream).then(() => stream.end());
+    const [, end] = await Promise.all([sent, readBody(stream, 'put', putEndSchema)]);
     if (!end.ok) throw new GuestRefusal('put', end);
     return { entries: end.entries, bytes: end.bytes };
   } catch (error) {
@@ -52,8 +53,8 @@ export async function putTree(
 }
 
 /**
- * Reads a tree of the guest. The stream fails with the link's error when it is cut; only the trailer proves that all came, so ask
- * for it after the end. `id` names the transfer in this VM. Bytes and digest are compared with what arrived.
+ * Reads a tree of the guest. The archive fails with the link's error when it is cut; only the trailer proves that all came, so ask
+ * for it after the end. `id` names the transfer in this VM.
  */
 export async function getTree(
   session: LinkSession,
@@ -65,26 +66,29 @@ export async function getTree(
   const stream = session.open({ t: 'get', id, path, exclude: fitExclusion(exclude, path) } satisfies HostRequest);
   stream.end();
   await withDeadline(stream, 'get', CALL_TIMEOUT_MS, () => expectAccepted(stream, 'get'));
-  const hash = createHash('sha256');
-  let bytes = 0;
-  const watch = idleWatch(stream, 'get', options.idleMs ?? TRANSFER_IDLE_MS, (part) => {
-    hash.update(part);
-    bytes += part.length;
-  });
-  const done = pipeline(stream, watch.through).finally(watch.stop);
-  done.catch(() => undefined);
-  const trailer = async (): Promise<Trailer> => {
-    await done.catch((error: unknown) => {
-      throw watch.late() ?? error;
-    });
-    const said = await readTrailer(session, id);
-    if (said.bytes === bytes && said.sha256 === hash.copy().digest('hex')) return said;
-    throw new CodedError('transfer_cut', `${bytes} bytes of ${path} arrived; the guest sent ${said.bytes}, or others.`, {
-      id: path,
-      action: 'Collect the tree again.',
-    });
+  let failure: unknown;
+  const archive = async (take: (part: Uint8Array) => void): Promise<void> => {
+    const watch = idleWatch(stream, 'get', options.idleMs ?? TRANSFER_IDLE_MS);
+    try {
+      await stream.consume((part) => {
+        watch.refresh();
+        take(part);
+      });
+    } catch (error) {
+      failure = watch.late() ?? error;
+      stream.destroy();
+      throw error;
+    } finally {
+      watch.stop();
+    }
   };
-  return { stream: watch.through, trailer };
+  const trailer = async (received: ArchiveTrailer): Promise<Trailer> => {
+    if (failure !== undefined) throw failure;
+    const said = await readTrailer(session, id);
+    checkReceived(path, said, received);
+    return said;
+  };
+  return { archive, trailer };
 }
 
 async function readTrailer(session: LinkSession, id: string): Promise<Trailer> {
@@ -107,28 +111,29 @@ function fitExclusion(exclude: TreeExclusion, path: string): TreeExclusion {
 }
 
 interface IdleWatch {
-  readonly through: Transform;
+  /** There was progress. */
+  readonly refresh: () => void;
+  /** The chunks, each of which is progress. */
+  readonly each: (chunks: ByteStream) => AsyncGenerator<Uint8Array>;
   readonly late: () => CodedError | undefined;
   readonly stop: () => void;
 }
 
-function idleWatch(stream: LinkStream, request: string, idleMs: number, onPart?: (part: Buffer) => void): IdleWatch {
+function idleWatch(stream: LinkStream, request: string, idleMs: number): IdleWatch {
   let late: CodedError | undefined;
   const onIdle = (): void => {
     late = new CodedError('transfer_stalled', `The transfer "${request}" made no progress for ${idleMs} ms.`, { id: request });
     stream.reset('stalled');
   };
   const timer = setTimeout(onIdle, idleMs);
-  const through = new Transform({
-    transform(part: unknown, _encoding: BufferEncoding, done: TransformCallback): void {
-      timer.refresh();
-      if (!Buffer.isBuffer(part)) {
-        done(badReply(request, 'no bytes'));
-        return;
-      }
-      onPart?.(part);
-      done(null, part);
-    },
-  });
-  return { through, late: () => late, stop: () => clearTimeout(timer) };
+  const refresh = (): void => {
+    timer.refresh();
+  };
+  async function* each(chunks: ByteStream): AsyncGenerator<Uint8Array> {
+    for await (const chunk of chunks) {
+      refresh();
+      yield chunk;
+    }
+  }
+  return { refresh, each, late: () => late, stop: () => clearTimeout(timer) };
 }

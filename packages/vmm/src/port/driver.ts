@@ -1,6 +1,6 @@
-import type { Readable } from 'node:stream';
 import type { LinkRefusal, LinkSession, LinkStream } from '@firecrew/link';
 import type { GuestRequest, HostRequest, Isolation, Trailer } from '@firecrew/protocol';
+import type { ArchiveTrailer, ByteSource } from '@firecrew/workspace';
 
 /** What a driver found out about this machine. */
 export interface DriverProbe {
@@ -82,10 +82,10 @@ export interface DestroyReport {
 
 /** A tree on its way out. */
 export interface OutgoingTree {
-  /** Canonical tar. It fails where the tree could not be read to its end. */
-  readonly stream: Readable;
-  /** What was sent; ask after the stream has ended. Rejects when there is no proof that all came. */
-  readonly trailer: () => Promise<Trailer>;
+  /** Canonical tar, to be read once. It fails where the tree could not be read to its end. */
+  readonly archive: ByteSource;
+  /** What was sent, compared with what was received of it, after the archive has ended. Rejects when there is no proof that all came. */
+  readonly trailer: (received: ArchiveTrailer) => Promise<Trailer>;
 }
 
 /** What the exclusion rule needs to know of the base. */

@@ -4,7 +4,7 @@ import { CodedError } from '@firecrew/base';
 import { packTree } from '@firecrew/workspace';
 import type { OutgoingTree, TreeExclusion } from '../port/driver.ts';
 import { NO_EXCLUSION, treeSelectionOf } from '../tree-transfer/select-tree.ts';
-import { trailerOf } from '../tree-transfer/trailer.ts';
+import { checkReceived, trailerOf } from '../tree-transfer/trailer.ts';
 import { guestFolder } from './guest-layout.ts';
 
 /**
@@ -35,6 +35,13 @@ export async function rescueFromFolder(
     if (stats === undefined) throw refuse(`${part} is missing`);
     if (!stats.isDirectory()) throw refuse(`${part} is no folder`);
   }
-  const { stream, done } = packTree(folder, treeSelectionOf(exclude));
-  return { stream, trailer: async () => trailerOf(folder, await done) };
+  const { chunks, done } = packTree(folder, treeSelectionOf(exclude));
+  return {
+    archive: chunks,
+    trailer: async (received) => {
+      const trailer = await trailerOf(folder, await done);
+      checkReceived(path, trailer, received);
+      return trailer;
+    },
+  };
 }

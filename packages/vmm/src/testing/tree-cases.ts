@@ -47,8 +47,8 @@ export const treeCases: readonly DriverCase[] = [
     assert.deepEqual(put, { entries: 4, bytes: 2_000_000 + 19 });
     assert.equal((await shell(vm, './link && echo new > added')).output, 'ran\n');
     const back = await getTree(session, 'first', workspace);
-    const unpacked = await unpackTree(back.stream, join(folder, 'back'));
-    const trailer = await back.trailer();
+    const unpacked = await unpackTree(back.archive, join(folder, 'back'));
+    const trailer = await back.trailer(unpacked.trailer);
     assert.deepEqual([trailer.entries, trailer.bytes, trailer.sha256], [5, unpacked.trailer.bytes, unpacked.trailer.digest]);
     assert.equal(await readFile(join(folder, 'back/added'), 'utf8'), 'new\n');
   }),
@@ -92,9 +92,9 @@ export const treeCases: readonly DriverCase[] = [
       ignore: [{ dir: '', text: 'dist/\n' }],
     };
     const back = await getTree(session, 'excluded', vm.guestPaths.workspace, exclude);
-    const { entries } = await unpackTree(back.stream, join(folder, 'back'));
+    const { entries, trailer } = await unpackTree(back.archive, join(folder, 'back'));
     assert.deepEqual(entries.map((entry) => Buffer.from(entry.path).toString()).sort(), ['build/x', 'kept/dist/x']);
-    const { excluded } = await back.trailer();
+    const { excluded } = await back.trailer(trailer);
     assert.deepEqual(
       excluded.map(({ path, files, bytes, ignored }) => [path, files, bytes, ignored]),
       [
@@ -103,7 +103,7 @@ export const treeCases: readonly DriverCase[] = [
       ],
     );
     const all = await getTree(session, 'all', vm.guestPaths.workspace);
-    assert.equal((await unpackTree(all.stream, join(folder, 'all'))).entries.length, 4);
+    assert.equal((await unpackTree(all.archive, join(folder, 'all'))).entries.length, 4);
   }),
   treeCase('a missing path is refused, never an empty archive, and has no trailer', async ({ vm }) => {
     const session = await vm.session();
@@ -122,8 +122,8 @@ export const treeCases: readonly DriverCase[] = [
       await vm.exited;
       await assert.rejects(vm.session(), { code: 'vm_exited' });
       const rescued = await vm.rescue(vm.guestPaths.workspace);
-      const { entries } = await unpackTree(rescued.stream, join(folder, 'back'));
-      assert.equal(entries.length, (await rescued.trailer()).entries);
+      const { entries, trailer } = await unpackTree(rescued.archive, join(folder, 'back'));
+      assert.equal(entries.length, (await rescued.trailer(trailer)).entries);
       assert.equal(entries.length, 4);
     },
     true,

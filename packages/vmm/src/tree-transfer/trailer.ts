@@ -1,6 +1,7 @@
 import { readableName } from '@firecrew/artifact-capture';
+import { CodedError } from '@firecrew/base';
 import type { Trailer } from '@firecrew/protocol';
-import type { PackReport, PackSkipReason } from '@firecrew/workspace';
+import type { ArchiveTrailer, PackReport, PackSkipReason } from '@firecrew/workspace';
 import { folderBytes, MAX_MEASURED_ENTRIES } from './folder-bytes.ts';
 
 /** Paths in each list of a trailer, and left-out folders, at most. */
@@ -31,4 +32,13 @@ export async function trailerOf(root: string, report: PackReport): Promise<Trail
     changedWhilePacking: report.changed.slice(0, MAX_TRAILER_PATHS).map((path) => readableName(path)),
     excluded,
   };
+}
+
+/** Holds what was received of a tree against what its sender said. Throws `transfer_cut` when they differ. */
+export function checkReceived(path: string, said: Trailer, { entries, bytes, digest }: ArchiveTrailer): void {
+  if (said.bytes === bytes && said.entries === entries && said.sha256 === digest) return;
+  throw new CodedError('transfer_cut', `${bytes} bytes of ${path} arrived; ${said.bytes} were sent, or others.`, {
+    id: path,
+    action: 'Collect the tree again.',
+  });
 }

@@ -4,10 +4,9 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { dialLink, LinkListener, type LinkSession, type LinkStream } from '@firecrew/link';
 import { afterEach, describe, expect, it } from 'vitest';
-import { getTree, guestHealth, MAX_BODY_BYTES, outerDeadlineMs, putTree, startExec, waitExec } from '../../src/index.ts';
+import { getTree, guestHealth, MAX_BODY_BYTES, type OutgoingTree, outerDeadlineMs, putTree, startExec, waitExec } from '../../src/index.ts';
 
 const secret = Buffer.alloc(32, 7);
 const open: { server: Server; sockets: Socket[]; folder: string }[] = [];
@@ -41,6 +40,15 @@ async function guest(serve: (stream: LinkStream, head: unknown) => void): Promis
 }
 
 const end = { kind: 'exited', exitCode: 0, signal: null, outputBytes: 0, droppedBytes: 0, survivors: 0 };
+const NOTHING = { entries: 0, bytes: 0, digest: '' };
+
+/** What came of a tree's archive. */
+async function textOf({ archive }: OutgoingTree): Promise<string> {
+  const parts: Buffer[] = [];
+  if (typeof archive === 'function') await archive((part) => parts.push(Buffer.from(part)));
+  return Buffer.concat(parts).toString();
+}
+
 const answer = (body: string | Buffer) => (stream: LinkStream) => {
   stream.reply({ ok: true });
   stream.end(body);
@@ -87,17 +95,22 @@ describe('a hostile guest', () => {
   });
 
   it.each([
-    { what: 'fewer bytes', said: { bytes: 5, sha256: 'a'.repeat(64) } },
-    { what: 'another digest', said: { bytes: 4, sha256: 'b'.repeat(64) } },
+    { what: 'fewer bytes', said: { bytes: 5 } },
+    { what: 'another digest', said: { sha256: 'b'.repeat(64) } },
+    { what: 'fewer entries', said: { entries: 0 } },
   ])('whose trailer tells of $what gives no tree', async ({ said }) => {
-    const trailer = { ok: true, entries: 1, skipped: [], changedWhilePacking: [], excluded: [], ...said };
+    const received = { entries: 1, bytes: 4, digest: 'a'.repeat(64) };
+    const honest = { ok: true, entries: 1, bytes: 4, sha256: received.digest, skipped: [], changedWhilePacking: [], excluded: [] };
+    let trailer: object = honest;
     const session = await guest((stream, head) => {
       const isGet = typeof head === 'object' && head !== null && 't' in head && head.t === 'get';
       answer(isGet ? 'tree' : JSON.stringify(trailer))(stream);
     });
     const tree = await getTree(session, 'a', '/workspace');
-    expect(await text(tree.stream)).toBe('tree');
-    await expect(tree.trailer()).rejects.toMatchObject({ code: 'transfer_cut' });
+    expect(await textOf(tree)).toBe('tree');
+    await expect(tree.trailer(received)).resolves.toEqual(honest);
+    trailer = { ...honest, ...said };
+    await expect(tree.trailer(received)).rejects.toMatchObject({ code: 'transfer_cut' });
   });
 
   it('that resets a tree in the middle fails it', async () => {
@@ -106,8 +119,8 @@ describe('a hostile guest', () => {
       stream.write('half', () => stream.reset('aborted'));
     });
     const tree = await getTree(session, 'a', '/workspace');
-    await expect(text(tree.stream)).rejects.toMatchObject({ code: 'stream_reset' });
-    await expect(tree.trailer()).rejects.toMatchObject({ code: 'stream_reset' });
+    await expect(textOf(tree)).rejects.toMatchObject({ code: 'stream_reset' });
+    await expect(tree.trailer(NOTHING)).rejects.toMatchObject({ code: 'stream_reset' });
   });
 
   it('that takes no bytes stalls a put, and not for ever', async () => {
@@ -124,8 +137,8 @@ describe('a hostile guest', () => {
   it('that says nothing more ends a follow by its own silence alone, and a get by the idle limit', async () => {
     const session = await guest((stream) => stream.reply({ ok: true }));
     const tree = await getTree(session, 'a', '/workspace', undefined, { idleMs: 200 });
-    await expect(text(tree.stream)).rejects.toMatchObject({ code: 'stream_reset' });
-    await expect(tree.trailer()).rejects.toMatchObject({ code: 'transfer_stalled' });
+    await expect(textOf(tree)).rejects.toMatchObject({ code: 'stream_reset' });
+    await expect(tree.trailer(NOTHING)).rejects.toMatchObject({ code: 'transfer_stalled' });
   });
 });
 

@@ -1,10 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
-import { Readable, Transform } from 'node:stream';
+import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib';
 import { CodedError, codeOf } from '@firecrew/base';
+import { writeLent } from './lend-chunks.ts';
+import type { ByteStream } from './tree-sink.ts';
 
 /** Compression level of a blob. */
 export const BLOB_ZSTD_LEVEL = 3;
@@ -17,8 +19,8 @@ export interface StoredBlob {
   readonly bytes: number;
 }
 
-/** Compresses chunks into a file: written beside it, synced, then renamed, so the name never shows a part. */
-export async function writeBlobFile(file: string, chunks: AsyncIterable<Uint8Array>): Promise<StoredBlob> {
+/** Compresses chunks, each of which is done with before the next is asked for, into a file: written beside it, synced, then renamed, so the name never shows a part. */
+export async function writeBlobFile(file: string, chunks: ByteStream): Promise<StoredBlob> {
   const temporary = `${file}.${randomBytes(6).toString('hex')}.part`;
   const hash = createHash('sha256');
   let bytes = 0;
@@ -27,13 +29,16 @@ export async function writeBlobFile(file: string, chunks: AsyncIterable<Uint8Arr
     const compress = createZstdCompress({
       params: { [constants.ZSTD_c_compressionLevel]: BLOB_ZSTD_LEVEL, [constants.ZSTD_c_checksumFlag]: 1 },
     });
-    await pipeline(Readable.from(chunks, { objectMode: false }), compress, async (compressed: AsyncIterable<Buffer>) => {
-      for await (const chunk of compressed) {
-        hash.update(chunk);
-        bytes += chunk.length;
-        await handle.writeFile(chunk);
-      }
-    });
+    const fed = writeLent(chunks, compress).then(
+      () => compress.end(),
+      (error: Error) => compress.destroy(error),
+    );
+    for await (const chunk of compress) {
+      hash.update(chunk);
+      bytes += chunk.length;
+      await handle.writeFile(chunk);
+    }
+    await fed;
     await handle.sync();
     await handle.close();
     await rename(temporary, file);

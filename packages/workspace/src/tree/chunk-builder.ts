@@ -1,60 +1,60 @@
-import type { Hash } from 'node:crypto';
 import { readSync } from 'node:fs';
 
-/** Bytes of one chunk of a packed stream; the last may be shorter. */
+/** Bytes of one chunk of a packed stream, a multiple of the blocks of a tar; the last may be shorter. */
 export const PACK_CHUNK_BYTES = 256 * 1024;
 
-/** Gathers a stream in chunks of one size. Content is read straight into its chunk, so no byte of it is copied again. */
+/**
+ * Gathers a stream in chunks of one size, all in the same memory: what `take` gave is valid until something is added. Content is read
+ * straight into its chunk, so no byte of it is copied again.
+ */
 export class ChunkBuilder {
-  #chunk: Buffer | undefined;
+  readonly #chunk = Buffer.allocUnsafeSlow(PACK_CHUNK_BYTES);
   #used = 0;
 
-  /** Adds bytes; yields the chunks that became full. */
-  *add(bytes: Uint8Array): Generator<Buffer> {
-    for (let at = 0; at < bytes.length; ) {
-      const chunk = this.#room();
-      const end = Math.min(bytes.length, at + chunk.length - this.#used);
-      chunk.set(at === 0 && end === bytes.length ? bytes : bytes.subarray(at, end), this.#used);
-      this.#used += end - at;
-      at = end;
-      yield* this.#full();
-    }
+  /** Bytes that fit in. */
+  get room(): number {
+    return PACK_CHUNK_BYTES - this.#used;
   }
 
-  /** Adds exactly `size` bytes: what the file holds, then zeros. */
-  *addFile(fd: number, size: number, hash: Hash | undefined): Generator<Buffer> {
-    let hasEnded = false;
-    for (let at = 0; at < size; ) {
-      const chunk = this.#room();
-      const from = this.#used;
-      const end = Math.min(chunk.length, from + size - at);
-      let filled = from;
-      while (!hasEnded && filled < end) {
-        const read = readSync(fd, chunk, filled, end - filled, at + filled - from);
-        if (read === 0) hasEnded = true;
-        filled += read;
-      }
-      if (filled < end) chunk.fill(0, filled, end);
-      hash?.update(chunk.subarray(from, end));
-      this.#used = end;
-      at += end - from;
-      yield* this.#full();
-    }
+  /** Adds as much of `bytes` as fits; says how much that is. */
+  add(bytes: Uint8Array): number {
+    const count = Math.min(bytes.length, this.room);
+    this.#chunk.set(count === bytes.length ? bytes : bytes.subarray(0, count), this.#used);
+    this.#used += count;
+    return count;
   }
 
-  /** The last, shorter chunk. */
-  *flush(): Generator<Buffer> {
-    if (this.#chunk !== undefined && this.#used > 0) yield this.#chunk.subarray(0, this.#used);
-    this.#chunk = undefined;
+  /** Lets `write` fill the next `length` bytes, for which there must be room; they count when it says true. */
+  addWith(length: number, write: (chunk: Uint8Array, at: number) => boolean): boolean {
+    const isWritten = write(this.#chunk, this.#used);
+    if (isWritten) this.#used += length;
+    return isWritten;
+  }
+
+  addZeros(count: number): void {
+    this.#chunk.fill(0, this.#used, this.#used + count);
+    this.#used += count;
+  }
+
+  /** Adds what fits of the next `size` bytes of a file from `position` on: what it holds, then zeros. */
+  addContent(fd: number, position: number, size: number): Buffer {
+    const from = this.#used;
+    const end = from + Math.min(size, this.room);
+    let filled = from;
+    while (filled < end) {
+      const read = readSync(fd, this.#chunk, filled, end - filled, position + filled - from);
+      if (read === 0) break;
+      filled += read;
+    }
+    if (filled < end) this.#chunk.fill(0, filled, end);
+    this.#used = end;
+    return this.#chunk.subarray(from, end);
+  }
+
+  /** What was gathered since the last call. */
+  take(): Buffer {
+    const chunk = this.#chunk.subarray(0, this.#used);
     this.#used = 0;
-  }
-
-  #room(): Buffer {
-    this.#chunk ??= Buffer.allocUnsafeSlow(PACK_CHUNK_BYTES);
-    return this.#chunk;
-  }
-
-  *#full(): Generator<Buffer> {
-    if (this.#used === PACK_CHUNK_BYTES) yield* this.flush();
+    return chunk;
   }
 }

@@ -29,12 +29,12 @@ export class ContentSpool implements TreeSink {
 
   directory(): void {}
 
-  link(path: Uint8Array, target: Uint8Array): void {
-    this.#targets.set(byteKey(path), target);
+  link(key: string, target: Uint8Array): void {
+    this.#targets.set(key, target);
   }
 
-  openFile(path: Uint8Array, size: number): void {
-    this.#files.set(byteKey(path), { offset: this.#end, size });
+  openFile(key: string, size: number): void {
+    this.#files.set(key, { offset: this.#end, size });
   }
 
   write(bytes: Uint8Array): void {
@@ -44,9 +44,9 @@ export class ContentSpool implements TreeSink {
 
   closeFile(): void {}
 
-  copy(path: Uint8Array, source: Uint8Array): void {
-    const span = this.#files.get(byteKey(source));
-    if (span !== undefined) this.#files.set(byteKey(path), span);
+  copy(key: string, source: string): void {
+    const span = this.#files.get(source);
+    if (span !== undefined) this.#files.set(key, span);
   }
 
   /** The target of a link. */

@@ -1,4 +1,4 @@
-import { closeSync, constants, existsSync, fchmodSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, constants, type Dirent, existsSync, fchmodSync, mkdirSync, openSync, readdirSync } from 'node:fs';
 
 const OPEN_FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const SLASH = Buffer.from('/');
@@ -8,14 +8,19 @@ export const FOLDER_MODE = 0o755;
 /** An open folder; names are joined to `base`, which on Linux goes through the handle, so no path is resolved twice. */
 export interface FolderHandle {
   readonly fd: number;
-  readonly base: Buffer;
+  readonly base: Path;
 }
 
+/** A path as Node's calls take it: a text where all of it is ASCII, which costs them least, and else bytes. */
+export type Path = string | Buffer;
+
+const IS_ASCII = /^[\x01-\x7f]*$/;
+
 /** Opens a folder; its last component is not followed unless `followLast`. Throws Node's error when it is no folder. */
-export function openFolder(path: Buffer, followLast = false): FolderHandle {
+export function openFolder(path: Path, followLast = false): FolderHandle {
   const fd = openSync(path, followLast ? constants.O_RDONLY | constants.O_DIRECTORY : OPEN_FOLDER);
   const viaHandle = `/proc/self/fd/${fd}`;
-  return { fd, base: existsSync(viaHandle) ? Buffer.from(viaHandle) : path };
+  return { fd, base: existsSync(viaHandle) ? viaHandle : path };
 }
 
 /** Closes what {@link openFolder} gave. */
@@ -23,35 +28,38 @@ export function closeFolder(folder: FolderHandle): void {
   closeSync(folder.fd);
 }
 
-/** A name inside an open folder. */
-export function inFolder(folder: FolderHandle, name: Uint8Array): Buffer {
-  return Buffer.concat([folder.base, SLASH, name]);
+/** The path of a name, one character for each of its bytes, inside an open folder. */
+export function inFolder({ base }: FolderHandle, name: string): Path {
+  if (typeof base === 'string' && IS_ASCII.test(name)) return `${base}/${name}`;
+  return Buffer.concat([Buffer.from(base), SLASH, bytesOfKey(name)]);
+}
+
+/** What lies in an open folder, in the order of the disk; a name has one character for each of its bytes. */
+export function listFolder({ base }: FolderHandle): Dirent[] {
+  return readdirSync(base, { encoding: 'latin1', withFileTypes: true });
+}
+
+/** The bytes of a name or path that has one character for each. */
+export function bytesOfKey(key: string): Buffer {
+  return Buffer.from(key, 'latin1');
 }
 
 /** The chain of open folders from a root to where the last entry went: entries in tree order open each folder once. */
 export class FolderChain {
   readonly #root: FolderHandle;
-  readonly #open: { readonly name: Uint8Array; readonly folder: FolderHandle }[] = [];
+  readonly #open: { readonly name: string; readonly folder: FolderHandle }[] = [];
+  #path = '';
 
   /** @param root a folder that was just made; the process's mask may have narrowed its mode, so it is set. */
-  constructor(root: Buffer) {
+  constructor(root: string) {
     this.#root = openFolder(root);
     fchmodSync(this.#root.fd, FOLDER_MODE);
   }
 
-  /** The folder with these components below the root; missing ones are made. */
-  enter(components: readonly Uint8Array[]): FolderHandle {
-    let shared = 0;
-    for (const step of this.#open) {
-      const wanted = components[shared];
-      if (wanted === undefined || Buffer.compare(step.name, wanted) !== 0) break;
-      shared += 1;
-    }
-    this.#closeFrom(shared);
-    for (const name of components.slice(shared)) {
-      const parent = this.#open.at(-1)?.folder ?? this.#root;
-      this.#open.push({ name, folder: makeFolder(inFolder(parent, name)) });
-    }
+  /** The folder of this path (one character for each byte) below the root, which is the empty path; missing ones are made. */
+  enter(path: string): FolderHandle {
+    if (path !== this.#path) this.#move(path === '' ? [] : path.split('/'));
+    this.#path = path;
     return this.#open.at(-1)?.folder ?? this.#root;
   }
 
@@ -60,12 +68,24 @@ export class FolderChain {
     closeFolder(this.#root);
   }
 
+  #move(components: readonly string[]): void {
+    // Until all of the way is open, this is no known place.
+    this.#path = '/';
+    let shared = 0;
+    while (shared < this.#open.length && this.#open[shared]?.name === components[shared]) shared += 1;
+    this.#closeFrom(shared);
+    for (const name of components.slice(shared)) {
+      const parent = this.#open.at(-1)?.folder ?? this.#root;
+      this.#open.push({ name, folder: makeFolder(inFolder(parent, name)) });
+    }
+  }
+
   #closeFrom(depth: number): void {
     for (const step of this.#open.splice(depth).reverse()) closeFolder(step.folder);
   }
 }
 
-function makeFolder(path: Buffer): FolderHandle {
+function makeFolder(path: Path): FolderHandle {
   let made = true;
   try {
     mkdirSync(path, FOLDER_MODE);

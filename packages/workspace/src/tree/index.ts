@@ -1,8 +1,10 @@
 export { BLOB_ZSTD_LEVEL, MAX_BLOB_WINDOW_LOG, type StoredBlob } from './blob-file.ts';
 export { PACK_CHUNK_BYTES } from './chunk-builder.ts';
+export { sha256Hex } from './content-hash.ts';
+export { writeLent } from './lend-chunks.ts';
 export { type PackedTree, type PackOptions, packTree } from './pack-tree.ts';
 export type { PathSet } from './path-set.ts';
-export { type ArchiveProof, type ExpectedTrailer, type ReadArchive, sha256Hex } from './read-archive.ts';
+export type { ArchiveProof, ExpectedTrailer, ReadArchive } from './read-archive.ts';
 export {
   type BlobEntry,
   type OpenBlobFile,
@@ -12,7 +14,6 @@ export {
   readManifestOfBlob,
   readSnapshotBlob,
 } from './read-snapshot.ts';
-export { type RelayedArchive, relayArchive } from './relay-archive.ts';
 export { type ScannedTree, scanTree } from './scan-tree.ts';
 export { STAGING_PREFIX } from './swap-folder.ts';
 export {
@@ -24,8 +25,8 @@ export {
   type PackSkipReason,
   type SkippedPath,
 } from './tree-report.ts';
-export type { ByteStream } from './tree-sink.ts';
-export { replaceTree, type UnpackedTree, type UnpackOptions, unpackTree } from './unpack-tree.ts';
+export type { BytePour, ByteSource, ByteStream } from './tree-sink.ts';
+export { type StoredTree, storeTree, type UnpackedTree, type UnpackOptions, unpackTree } from './unpack-tree.ts';
 export type { TreeSelection } from './walk-tree.ts';
 export {
   type ArchiveSnapshot,

@@ -1,21 +1,20 @@
-import { createHash, type Hash, hash } from 'node:crypto';
 import {
   byteKey,
   CaptureError,
   type ManifestEntry,
   type SkipReason,
-  snapshotIdOf,
   type TarEvent,
   TarReader,
   type TreeLimits,
 } from '@firecrew/artifact-capture';
 import { CodedError, codeOf } from '@firecrew/base';
+import { ContentHash, sha256Hex } from './content-hash.ts';
+import { ManifestDigest } from './manifest-digest.ts';
 import { type ArchiveTrailer, BoundedList, type SkippedPath } from './tree-report.ts';
-import type { ByteStream, TreeSink } from './tree-sink.ts';
+import { type ByteSource, type ByteStream, placeEntry, type TreeSink } from './tree-sink.ts';
 
 /** Bytes handled before the process gets its turn: storing is synchronous. */
 const TURN_BYTES = 64 * 1024;
-const SHA256_OF_NOTHING = sha256Hex(new Uint8Array(0));
 
 /** What an accepted archive holds. */
 export interface ReadArchive {
@@ -26,7 +25,7 @@ export interface ReadArchive {
   readonly contentBytes: number;
   readonly skipped: readonly SkippedPath<SkipReason>[];
   readonly skippedCount: number;
-  /** Computed from what arrived, to be compared with what the packer said; the digest is empty where the source gave the proof. */
+  /** Computed from what arrived, to be compared with what the packer said. */
   readonly trailer: ArchiveTrailer;
 }
 
@@ -35,10 +34,10 @@ export type ExpectedTrailer = ArchiveTrailer | (() => ArchiveTrailer | Promise<A
 
 /** What must hold once the stream has ended. */
 export interface ArchiveProof {
-  /** The packer's own count and digest; a difference refuses. */
+  /** The packer's own counts and digest; a difference refuses. */
   readonly trailer?: ExpectedTrailer;
-  /** For a source that compares bytes and digest itself: a rejection refuses, and no digest of the stream is computed here. */
-  readonly proof?: () => Promise<unknown>;
+  /** For a source that compares counts and digest itself: it is told what arrived, and a rejection refuses. */
+  readonly proof?: (received: ArchiveTrailer) => Promise<unknown>;
 }
 
 /**
@@ -47,44 +46,67 @@ export interface ArchiveProof {
  * failed, `unpack_failed` when the disk refused, `archive_trailer_mismatch`; what `proof` rejects with.
  */
 export async function readArchive(
-  stream: ByteStream,
+  source: ByteSource,
   sink: TreeSink,
   limits: Partial<TreeLimits>,
   demanded: ArchiveProof = {},
 ): Promise<ReadArchive> {
-  const reader = new TarReader(limits);
   const collector = new Collector(sink);
-  const streamHash = demanded.proof === undefined || demanded.trailer !== undefined ? createHash('sha256') : undefined;
   let bytes = 0;
-  let sinceTurn = 0;
+  const onPart = (part: Uint8Array): void => {
+    bytes += part.length;
+  };
+  const emptyFolders = await readEvents(source, limits, (event) => collector.take(event), onPart);
+  for (const path of emptyFolders) collector.addEmpty(path);
+  const result = collector.result();
+  const trailer = { entries: collector.count, bytes, digest: result.snapshotId };
+  const { trailer: expected, proof } = demanded;
+  if (expected !== undefined) checkTrailer(trailer, typeof expected === 'function' ? await expected() : expected);
+  await proof?.(trailer);
+  return { ...result, trailer };
+}
+
+/**
+ * Reads an untrusted tar stream to its end mark and hands on what it says; gives the folders that were named and hold nothing.
+ * @throws CodedError `archive_refused`, `archive_cut`, and `unpack_failed` for what `onEvent` throws.
+ */
+export async function readEvents(
+  source: ByteSource,
+  limits: Partial<TreeLimits>,
+  onEvent: (event: TarEvent) => void,
+  onPart?: (part: Uint8Array) => void,
+): Promise<Uint8Array[]> {
+  const reader = new TarReader(limits);
+  const take = (part: Uint8Array): void => {
+    onPart?.(part);
+    feed(reader, part, onEvent);
+  };
   try {
-    for await (const chunk of stream) {
-      for (let at = 0; at < chunk.length; at += TURN_BYTES) {
-        const part = chunk.subarray(at, at + TURN_BYTES);
-        streamHash?.update(part);
-        bytes += part.length;
-        feed(reader, collector, part);
-        sinceTurn += part.length;
-        if (sinceTurn < TURN_BYTES) continue;
-        sinceTurn = 0;
-        await new Promise((resume) => setImmediate(resume));
-      }
-    }
+    await (typeof source === 'function' ? source(take) : takeInTurns(source, take));
     reader.finish();
   } catch (error) {
     throw refusal(error);
   }
-  for (const path of reader.emptyDirectories()) collector.add({ path, kind: 'directory', size: 0, sha256: '' });
-  const trailer = { entries: collector.count, bytes, digest: streamHash?.digest('hex') ?? '' };
-  const { trailer: expected, proof } = demanded;
-  if (expected !== undefined) checkTrailer(trailer, typeof expected === 'function' ? await expected() : expected);
-  await proof?.();
-  return { ...collector.result(), trailer };
+  return reader.emptyDirectories();
 }
 
-function feed(reader: TarReader, collector: Collector, part: Uint8Array): void {
+async function takeInTurns(stream: ByteStream, take: (part: Uint8Array) => void): Promise<void> {
+  let sinceTurn = 0;
+  for await (const chunk of stream) {
+    for (let at = 0; at < chunk.length; at += TURN_BYTES) {
+      const part = chunk.subarray(at, at + TURN_BYTES);
+      take(part);
+      sinceTurn += part.length;
+      if (sinceTurn < TURN_BYTES) continue;
+      sinceTurn = 0;
+      await new Promise((resume) => setImmediate(resume));
+    }
+  }
+}
+
+function feed(reader: TarReader, part: Uint8Array, onEvent: (event: TarEvent) => void): void {
   try {
-    for (const event of reader.push(part)) collector.take(event);
+    for (const event of reader.push(part)) onEvent(event);
   } catch (error) {
     if (error instanceof CaptureError) throw error;
     throw new CodedError('unpack_failed', `an entry could not be stored (${codeOf(error) ?? 'error'})`, {
@@ -119,18 +141,19 @@ function checkTrailer(found: ArchiveTrailer, stated: ArchiveTrailer): void {
 }
 
 interface OpenFile {
+  readonly key: string;
   readonly path: Uint8Array;
   readonly size: number;
   readonly executable: boolean;
-  hash?: Hash;
-  sha256?: string;
+  readonly content: ContentHash;
 }
 
 class Collector {
   readonly #sink: TreeSink;
-  readonly #entries: ManifestEntry[] = [];
-  readonly #digests = new Map<string, string>();
+  readonly #entries: { readonly key: string; readonly entry: ManifestEntry }[] = [];
   readonly #skipped = new BoundedList<SkippedPath<SkipReason>>();
+  /** Digests by key, kept from the first copy on. */
+  #digests: Map<string, string> | undefined;
   #open: OpenFile | undefined;
   #contentBytes = 0;
   count = 0;
@@ -142,7 +165,7 @@ class Collector {
   take(event: TarEvent): void {
     if (event.kind === 'entry') this.#takeEntry(event.entry);
     else if (event.kind === 'data' && this.#open !== undefined) {
-      this.#hash(this.#open, event.bytes);
+      this.#open.content.update(event.bytes);
       this.#sink.write(event.bytes);
     } else if (event.kind === 'entry-end') this.#closeFile();
     else if (event.kind === 'skipped') {
@@ -151,34 +174,44 @@ class Collector {
     }
   }
 
-  add(entry: ManifestEntry): void {
-    this.#entries.push(entry);
+  /** Adds a folder that turned out to be empty. */
+  addEmpty(path: Uint8Array): void {
+    this.#add(byteKey(path), { path, kind: 'directory', size: 0, sha256: '' });
   }
 
   result(): Omit<ReadArchive, 'trailer'> {
     return {
-      entries: this.#entries,
-      snapshotId: snapshotIdOf(this.#entries, sha256Hex),
+      entries: this.#entries.map(({ entry }) => entry),
+      snapshotId: this.#snapshotId(),
       contentBytes: this.#contentBytes,
       skipped: this.#skipped.items,
       skippedCount: this.#skipped.count,
     };
   }
 
+  /** The reader has checked that these are a tree, so only their order is left to make. */
+  #snapshotId(): string {
+    const ordered = this.#entries.map(({ key, entry }) => ({ key, entry, order: entry.kind === 'directory' ? `${key}/` : key }));
+    ordered.sort((a, b) => (a.order < b.order ? -1 : 1));
+    const manifest = new ManifestDigest();
+    for (const { key, entry } of ordered) manifest.add(key, entry);
+    return manifest.snapshotId();
+  }
+
+  #add(key: string, entry: ManifestEntry): void {
+    this.#entries.push({ key, entry });
+    this.#digests?.set(key, entry.sha256);
+  }
+
   #takeEntry(entry: Extract<TarEvent, { kind: 'entry' }>['entry']): void {
     this.count += 1;
     const { path } = entry;
-    if (entry.type === 'directory') this.#sink.directory(path);
-    else if (entry.type === 'link') {
-      this.#sink.link(path, entry.target);
-      this.add({ path, kind: 'link', size: entry.target.length, sha256: sha256Hex(entry.target) });
-    } else if (entry.type === 'copy') {
-      this.#sink.copy(path, entry.source, entry.size, entry.executable);
-      this.#addFile(path, entry.size, entry.executable, this.#digests.get(byteKey(entry.source)) ?? '');
-    } else {
-      this.#sink.openFile(path, entry.size, entry.executable);
-      this.#open = { path, size: entry.size, executable: entry.executable };
-    }
+    const key = byteKey(path);
+    placeEntry(this.#sink, key, entry);
+    if (entry.type === 'link') this.#add(key, { path, kind: 'link', size: entry.target.length, sha256: sha256Hex(entry.target) });
+    else if (entry.type === 'copy') this.#addFile({ key, ...entry }, this.#digestOf(byteKey(entry.source)));
+    else if (entry.type === 'file')
+      this.#open = { key, path, size: entry.size, executable: entry.executable, content: new ContentHash(entry.size) };
   }
 
   #closeFile(): void {
@@ -186,26 +219,16 @@ class Collector {
     if (open === undefined) return;
     this.#open = undefined;
     this.#sink.closeFile();
-    this.#addFile(open.path, open.size, open.executable, open.sha256 ?? open.hash?.digest('hex') ?? SHA256_OF_NOTHING);
+    this.#addFile(open, open.content.hex());
   }
 
-  /** Most files arrive in one piece, for which no object of the hash is made: thousands would wait to be collected. */
-  #hash(open: OpenFile, bytes: Uint8Array): void {
-    if (open.hash === undefined && bytes.length === open.size) open.sha256 = sha256Hex(bytes);
-    else {
-      open.hash ??= createHash('sha256');
-      open.hash.update(bytes);
-    }
-  }
-
-  #addFile(path: Uint8Array, size: number, executable: boolean, sha256: string): void {
-    this.#digests.set(byteKey(path), sha256);
+  #addFile({ key, path, size, executable }: Omit<OpenFile, 'content'>, sha256: string): void {
     this.#contentBytes += size;
-    this.add({ path, kind: executable ? 'executable' : 'file', size, sha256 });
+    this.#add(key, { path, kind: executable ? 'executable' : 'file', size, sha256 });
   }
-}
 
-/** SHA-256 in lower-case hex. */
-export function sha256Hex(bytes: Uint8Array): string {
-  return hash('sha256', bytes, 'hex');
+  #digestOf(key: string): string {
+    this.#digests ??= new Map(this.#entries.map((one) => [one.key, one.entry.sha256]));
+    return this.#digests.get(key) ?? '';
+  }
 }

@@ -15,7 +15,8 @@ import {
 } from '@firecrew/artifact-capture';
 import { CodedError } from '@firecrew/base';
 import { readBlobFile } from './blob-file.ts';
-import { refusal, sha256Hex } from './read-archive.ts';
+import { sha256Hex } from './content-hash.ts';
+import { refusal } from './read-archive.ts';
 import { checkSnapshotId, type UnpackedTree, unpackTree } from './unpack-tree.ts';
 
 /** What is demanded of a blob. */

@@ -1,6 +1,6 @@
-import { chmodSync, lstatSync, readdirSync, rmdirSync, unlinkSync } from 'node:fs';
+import { chmodSync, lstatSync, rmdirSync, unlinkSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { closeFolder, inFolder, openFolder } from './folder-handles.ts';
+import { closeFolder, inFolder, listFolder, openFolder, type Path } from './folder-handles.ts';
 
 /** Entries removed before the process gets its turn: removing is synchronous. */
 const TURN_ENTRIES = 500;
@@ -11,10 +11,10 @@ const TURN_ENTRIES = 500;
  */
 export async function removeTree(path: string): Promise<string | undefined> {
   try {
-    await removeFolder(Buffer.from(path), { left: TURN_ENTRIES });
+    await removeFolder(path, { left: TURN_ENTRIES });
     return undefined;
   } catch {
-    openUp(Buffer.from(path));
+    openUp(path);
   }
   try {
     await rm(path, { recursive: true, force: true });
@@ -25,10 +25,10 @@ export async function removeTree(path: string): Promise<string | undefined> {
 }
 
 /** One call for each file: asking the thread pool about each takes several times as long. */
-async function removeFolder(path: Buffer, turn: { left: number }): Promise<void> {
+async function removeFolder(path: Path, turn: { left: number }): Promise<void> {
   const folder = openFolder(path);
   try {
-    for (const child of readdirSync(folder.base, { encoding: 'buffer', withFileTypes: true })) {
+    for (const child of listFolder(folder)) {
       const name = inFolder(folder, child.name);
       if (child.isDirectory()) await removeFolder(name, turn);
       else unlinkSync(name);
@@ -43,13 +43,13 @@ async function removeFolder(path: Buffer, turn: { left: number }): Promise<void>
   rmdirSync(path);
 }
 
-function openUp(path: Buffer): void {
+function openUp(path: Path): void {
   try {
     if (!lstatSync(path).isDirectory()) return;
     chmodSync(path, 0o700);
     const folder = openFolder(path);
     try {
-      for (const child of readdirSync(folder.base, { encoding: 'buffer', withFileTypes: true })) {
+      for (const child of listFolder(folder)) {
         if (child.isDirectory()) openUp(inFolder(folder, child.name));
       }
     } finally {

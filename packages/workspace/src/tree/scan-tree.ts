@@ -1,6 +1,7 @@
 import { type ManifestEntry, snapshotIdOf } from '@firecrew/artifact-capture';
+import { sha256Hex } from './content-hash.ts';
+import { bytesOfKey } from './folder-handles.ts';
 import { type PackOptions, packChunks } from './pack-tree.ts';
-import { sha256Hex } from './read-archive.ts';
 import { PackLog, type PackReport } from './tree-report.ts';
 
 /** A tree on disk by content. */
@@ -15,7 +16,7 @@ export interface ScannedTree {
 export async function scanTree(root: string, options: PackOptions = {}): Promise<ScannedTree> {
   const log = new PackLog();
   const entries: ManifestEntry[] = [];
-  for await (const _chunk of packChunks(root, options, log, (entry) => entries.push(entry)));
+  for await (const _chunk of packChunks(root, options, log, (key, entry) => entries.push({ path: bytesOfKey(key), ...entry })));
   const { bytes: _bytes, digest: _digest, ...report } = log.report({ bytes: 0, digest: '' });
   return { snapshotId: snapshotIdOf(entries, sha256Hex), entries, report };
 }

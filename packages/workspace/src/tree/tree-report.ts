@@ -30,7 +30,7 @@ export interface ArchiveTrailer {
   readonly entries: number;
   /** Bytes of the tar stream. */
   readonly bytes: number;
-  /** SHA-256 of the tar stream, lower-case hex. */
+  /** Snapshot id of the tree in it: of every path, mode, size and content. */
   readonly digest: string;
 }
 

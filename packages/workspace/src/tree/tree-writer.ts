@@ -1,31 +1,30 @@
 import { closeSync, constants, copyFileSync, fchmodSync, openSync, symlinkSync, writeSync } from 'node:fs';
-import { FolderChain, inFolder } from './folder-handles.ts';
+import { bytesOfKey, FolderChain, inFolder, type Path } from './folder-handles.ts';
 import type { TreeSink } from './tree-sink.ts';
 
-const SLASH = 0x2f;
 const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /** Writes accepted entries into a fresh folder that nobody else writes to. Modes become 0644 or 0755, nothing else is kept. */
 export class TreeWriter implements TreeSink {
-  readonly #root: Buffer;
+  readonly #root: string;
   readonly #chain: FolderChain;
   #file: number | undefined;
 
   constructor(root: string) {
-    this.#root = Buffer.from(root);
-    this.#chain = new FolderChain(this.#root);
+    this.#root = root;
+    this.#chain = new FolderChain(root);
   }
 
-  directory(path: Uint8Array): void {
-    this.#chain.enter(components(path));
+  directory(key: string): void {
+    this.#chain.enter(key);
   }
 
-  link(path: Uint8Array, target: Uint8Array): void {
-    symlinkSync(Buffer.from(target), this.#place(path));
+  link(key: string, target: Uint8Array): void {
+    symlinkSync(Buffer.from(target), this.#place(key));
   }
 
-  openFile(path: Uint8Array, _size: number, executable: boolean): void {
-    this.#file = openSync(this.#place(path), CREATE, 0o600);
+  openFile(key: string, _size: number, executable: boolean): void {
+    this.#file = openSync(this.#place(key), CREATE, 0o600);
     fchmodSync(this.#file, executable ? 0o755 : 0o644);
   }
 
@@ -39,10 +38,10 @@ export class TreeWriter implements TreeSink {
     this.#file = undefined;
   }
 
-  copy(path: Uint8Array, source: Uint8Array): void {
+  copy(key: string, source: string): void {
     // The source is a regular file that this writer made in its own folder.
-    const from = Buffer.concat([this.#root, Buffer.from('/'), source]);
-    copyFileSync(from, this.#place(path), constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+    const from = Buffer.concat([Buffer.from(`${this.#root}/`), bytesOfKey(source)]);
+    copyFileSync(from, this.#place(key), constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
   }
 
   /** Lets go of every handle; call it on success and on failure. */
@@ -51,20 +50,8 @@ export class TreeWriter implements TreeSink {
     this.#chain.close();
   }
 
-  #place(path: Uint8Array): Buffer {
-    const parts = components(path);
-    const name = parts.pop() ?? path;
-    return inFolder(this.#chain.enter(parts), name);
+  #place(key: string): Path {
+    const slash = key.lastIndexOf('/');
+    return inFolder(this.#chain.enter(key.slice(0, Math.max(0, slash))), key.slice(slash + 1));
   }
-}
-
-function components(path: Uint8Array): Uint8Array[] {
-  const parts: Uint8Array[] = [];
-  let from = 0;
-  for (let at = path.indexOf(SLASH); at !== -1; at = path.indexOf(SLASH, from)) {
-    parts.push(path.subarray(from, at));
-    from = at + 1;
-  }
-  parts.push(path.subarray(from));
-  return parts;
 }

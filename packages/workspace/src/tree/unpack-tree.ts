@@ -1,9 +1,9 @@
-import type { TreeLimits } from '@firecrew/artifact-capture';
+import { byteKey, type TreeLimits } from '@firecrew/artifact-capture';
 import { CodedError } from '@firecrew/base';
-import { type ArchiveProof, type ReadArchive, readArchive, refusal } from './read-archive.ts';
+import { type ArchiveProof, type ReadArchive, readArchive, readEvents, refusal } from './read-archive.ts';
 import { removeTree } from './remove-tree.ts';
 import { makeStaging, swapIn } from './swap-folder.ts';
-import type { ByteStream } from './tree-sink.ts';
+import { type ByteSource, placeEntry } from './tree-sink.ts';
 import { TreeWriter } from './tree-writer.ts';
 
 /** What is demanded of an archive before it may take the destination's place. */
@@ -23,11 +23,13 @@ export interface UnpackedTree extends ReadArchive {
 
 /**
  * Unpacks an untrusted tar stream into a fresh folder beside `destination` and, when all of it is good, swaps it in as a
- * whole. On any refusal or cut the destination is as it was. A stream that stalls is the caller's to destroy.
+ * whole. On any refusal or cut the destination is as it was. A source that stalls is the caller's to destroy.
  * @throws CodedError `archive_refused`, `archive_cut`, `unpack_failed`, `archive_trailer_mismatch`, `snapshot_mismatch`, `staging_failed`, `swap_failed`; what `proof` rejects with.
  */
-export async function unpackTree(stream: ByteStream, destination: string, options: UnpackOptions = {}): Promise<UnpackedTree> {
-  const { value, leftover } = await replaceTree(destination, options.carryOver ?? [], (folder) => unpackInto(stream, folder, options));
+export async function unpackTree(source: ByteSource, destination: string, options: UnpackOptions = {}): Promise<UnpackedTree> {
+  const { value, leftover } = await replaceTree(destination, options.carryOver ?? [], (folder) =>
+    withWriter(folder, (writer) => unpackInto(source, writer, options)),
+  );
   return { ...value, leftover };
 }
 
@@ -36,7 +38,7 @@ export async function unpackTree(stream: ByteStream, destination: string, option
  * `leftover` is the staging folder with the old tree, when it could not be removed.
  * @throws CodedError `staging_failed`, `swap_failed`; what `fill` throws.
  */
-export async function replaceTree<Value>(
+async function replaceTree<Value>(
   destination: string,
   carryOver: readonly string[],
   fill: (folder: string) => Promise<Value>,
@@ -53,13 +55,57 @@ export async function replaceTree<Value>(
   return { value, leftover };
 }
 
-async function unpackInto(stream: ByteStream, folder: string, options: UnpackOptions): Promise<ReadArchive> {
+/** What was stored without a look at its content. */
+export interface StoredTree {
+  /** Files, links and empty folders. */
+  readonly entries: number;
+  readonly contentBytes: number;
+  /** As of {@link UnpackedTree}. */
+  readonly leftover: string | undefined;
+}
+
+/**
+ * {@link unpackTree} for a caller that asks for neither manifest nor digest: nothing is hashed, no list of the entries is kept.
+ * @throws CodedError `archive_refused`, `archive_cut`, `unpack_failed`, `staging_failed`, `swap_failed`.
+ */
+export async function storeTree(
+  source: ByteSource,
+  destination: string,
+  options: Pick<UnpackOptions, 'limits' | 'carryOver'> = {},
+): Promise<StoredTree> {
+  const { value, leftover } = await replaceTree(destination, options.carryOver ?? [], (folder) =>
+    withWriter(folder, (writer) => storeInto(source, writer, options.limits ?? {})),
+  );
+  return { ...value, leftover };
+}
+
+async function storeInto(source: ByteSource, writer: TreeWriter, limits: Partial<TreeLimits>): Promise<Omit<StoredTree, 'leftover'>> {
+  let entries = 0;
+  let contentBytes = 0;
+  const emptyFolders = await readEvents(source, limits, (event) => {
+    if (event.kind === 'data') writer.write(event.bytes);
+    else if (event.kind === 'entry-end') writer.closeFile();
+    else if (event.kind === 'entry') {
+      placeEntry(writer, byteKey(event.entry.path), event.entry);
+      // Folders count when they turn out to be empty.
+      if (event.entry.type !== 'directory') entries += 1;
+      if (event.entry.type === 'file' || event.entry.type === 'copy') contentBytes += event.entry.size;
+    }
+  });
+  return { entries: entries + emptyFolders.length, contentBytes };
+}
+
+async function unpackInto(source: ByteSource, writer: TreeWriter, options: UnpackOptions): Promise<ReadArchive> {
+  const archive = await readArchive(source, writer, options.limits ?? {}, options);
+  checkSnapshotId(archive.snapshotId, options.snapshotId);
+  return archive;
+}
+
+async function withWriter<Value>(folder: string, use: (writer: TreeWriter) => Promise<Value>): Promise<Value> {
   let writer: TreeWriter | undefined;
   try {
     writer = new TreeWriter(folder);
-    const archive = await readArchive(stream, writer, options.limits ?? {}, options);
-    checkSnapshotId(archive.snapshotId, options.snapshotId);
-    return archive;
+    return await use(writer);
   } catch (error) {
     throw refusal(error);
   } finally {

@@ -1,14 +1,13 @@
-import { closeSync, constants, type Dirent, fstatSync, openSync, readdirSync, readlinkSync, type Stats } from 'node:fs';
+import { closeSync, constants, type Dirent, fstatSync, openSync, readlinkSync, type Stats } from 'node:fs';
 import { decideExclusion, isGitmodulesName, isGitName, type TreeLimits } from '@firecrew/artifact-capture';
 import { codeOf } from '@firecrew/base';
 import { countFiles } from './count-files.ts';
-import { closeFolder, type FolderHandle, inFolder, openFolder } from './folder-handles.ts';
+import { bytesOfKey, closeFolder, type FolderHandle, inFolder, listFolder, openFolder } from './folder-handles.ts';
 import { foldersLeadingTo, type PathSet } from './path-set.ts';
-import type { PackLog } from './tree-report.ts';
+import type { PackLog, PackSkipReason } from './tree-report.ts';
 
 // Without O_NONBLOCK the open of a FIFO that took a file's place would hang.
 const OPEN_FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-const SLASH = Buffer.from('/');
 
 /** What of a tree is wanted. */
 export interface TreeSelection {
@@ -22,11 +21,11 @@ export interface TreeSelection {
   readonly onlyPaths?: PathSet;
 }
 
-/** One entry, in canonical order. A file's `fd` is open until the walk goes on. */
+/** One entry, in canonical order. `key` is its path, one character for each byte; a file's `fd` is open until the walk goes on. */
 export type WalkedEntry =
-  | { readonly kind: 'file'; readonly path: Buffer; readonly fd: number; readonly stats: Stats }
-  | { readonly kind: 'link'; readonly path: Buffer; readonly target: Buffer }
-  | { readonly kind: 'directory'; readonly path: Buffer };
+  | { readonly kind: 'file'; readonly key: string; readonly fd: number; readonly stats: Stats }
+  | { readonly kind: 'link'; readonly key: string; readonly target: Buffer }
+  | { readonly kind: 'directory'; readonly key: string };
 
 /**
  * Walks a tree depth first in canonical order. Links are never followed, special files and `.git` in any spelling are
@@ -34,9 +33,9 @@ export type WalkedEntry =
  */
 export function* walkTree(root: string, selection: TreeSelection, limits: TreeLimits, log: PackLog): Generator<WalkedEntry, void> {
   const walk = new Walk(selection, limits, log);
-  const folder = openFolder(Buffer.from(root), true);
+  const folder = openFolder(root, true);
   try {
-    yield* walk.folder(folder, Buffer.alloc(0), 1);
+    yield* walk.folder(folder, '', 1);
   } finally {
     closeFolder(folder);
   }
@@ -58,45 +57,56 @@ class Walk {
   }
 
   /** Yields what lies in a folder; returns whether it was anything, or undefined when it could not be read. */
-  *folder(folder: FolderHandle, path: Buffer, depth: number): Generator<WalkedEntry, boolean | undefined> {
-    const children = depth === 1 ? sortedChildren(folder) : this.#try(path, () => sortedChildren(folder));
+  *folder(folder: FolderHandle, key: string, depth: number): Generator<WalkedEntry, boolean | undefined> {
+    const children = depth === 1 ? sortedChildren(folder) : this.#try(key, () => sortedChildren(folder));
     if (children === undefined) return undefined;
     let any = false;
     for (const child of children) {
-      const childPath = path.length === 0 ? child.name : Buffer.concat([path, SLASH, child.name]);
-      if (this.#isDropped(folder, child, childPath, depth)) continue;
-      const walked = child.isDirectory()
-        ? yield* this.#enter(folder, child, childPath, depth)
-        : yield* this.#leaf(folder, child, childPath);
-      any = walked || any;
+      const childKey = key === '' ? child.name : `${key}/${child.name}`;
+      if (this.#isDropped(folder, child, childKey, depth)) continue;
+      if (child.isDirectory()) any = (yield* this.#enter(folder, child.name, childKey, depth)) || any;
+      else if (child.isSymbolicLink()) {
+        const target = this.#try(childKey, () => readlinkSync(inFolder(folder, child.name), 'buffer'));
+        if (target === undefined) continue;
+        yield { kind: 'link', key: childKey, target };
+        any = true;
+      } else {
+        const file = this.#openFile(folder, child.name, childKey);
+        if (file === undefined) continue;
+        try {
+          yield file;
+        } finally {
+          closeSync(file.fd);
+        }
+        any = true;
+      }
     }
     return any;
   }
 
-  #isDropped(parent: FolderHandle, child: Dirent<Buffer>, path: Buffer, depth: number): boolean {
-    if (!this.#isWanted(child, path)) return true;
-    if (isGitName(child.name)) this.#log.skip(path, 'git_metadata');
-    else if (child.isSymbolicLink() && isGitmodulesName(child.name)) this.#log.skip(path, 'gitmodules_link');
-    else if (depth > this.#limits.maxDepth) this.#log.skip(path, 'too_deep');
+  #isDropped(parent: FolderHandle, child: Dirent, key: string, depth: number): boolean {
+    if (!this.#isWanted(child, key)) return true;
+    if (isGitName(child.name)) this.#skip(key, 'git_metadata');
+    else if (child.isSymbolicLink() && isGitmodulesName(child.name)) this.#skip(key, 'gitmodules_link');
+    else if (depth > this.#limits.maxDepth) this.#skip(key, 'too_deep');
     // A folder's name travels with a slash behind it.
-    else if (path.length >= this.#limits.maxNameBytes) this.#log.skip(path, 'name_too_long');
-    else if (!child.isDirectory() && !child.isFile() && !child.isSymbolicLink()) this.#log.skip(path, 'special_file');
-    else return child.isDirectory() && this.#isLeftOut(parent, child.name, path);
+    else if (key.length >= this.#limits.maxNameBytes) this.#skip(key, 'name_too_long');
+    else if (!child.isDirectory() && !child.isFile() && !child.isSymbolicLink()) this.#skip(key, 'special_file');
+    else return child.isDirectory() && this.#isLeftOut(parent, child.name, key);
     return true;
   }
 
-  #isWanted(child: Dirent<Buffer>, path: Buffer): boolean {
+  #isWanted(child: Dirent, key: string): boolean {
     const only = this.#selection.onlyPaths;
     if (only === undefined) return true;
-    const key = path.toString('latin1');
     return only.has(key) || (child.isDirectory() && this.#wantedFolders?.has(key) === true);
   }
 
-  #isLeftOut(parent: FolderHandle, name: Buffer, path: Buffer): boolean {
+  #isLeftOut(parent: FolderHandle, name: string, key: string): boolean {
     if (this.#selection.exclude !== true) return false;
-    const key = path.toString('latin1');
+    const path = bytesOfKey(key);
     const decision = decideExclusion({
-      name,
+      name: bytesOfKey(name),
       holdsTracked: this.#trackedFolders.has(key) || this.#selection.trackedPaths?.has(key) === true,
       isIgnored: this.#selection.isIgnored?.(path) ?? false,
     });
@@ -106,60 +116,54 @@ class Walk {
     return true;
   }
 
-  *#enter(parent: FolderHandle, child: Dirent<Buffer>, path: Buffer, depth: number): Generator<WalkedEntry, boolean> {
-    const folder = this.#try(path, () => openFolder(inFolder(parent, child.name)));
+  *#enter(parent: FolderHandle, name: string, key: string, depth: number): Generator<WalkedEntry, boolean> {
+    const folder = this.#try(key, () => openFolder(inFolder(parent, name)));
     if (folder === undefined) return false;
     try {
-      const any = yield* this.folder(folder, path, depth + 1);
-      const isWantedEmpty = any === false && (this.#selection.onlyPaths?.has(path.toString('latin1')) ?? true);
-      if (isWantedEmpty) yield { kind: 'directory', path };
+      const any = yield* this.folder(folder, key, depth + 1);
+      const isWantedEmpty = any === false && (this.#selection.onlyPaths?.has(key) ?? true);
+      if (isWantedEmpty) yield { kind: 'directory', key };
       return any === true || isWantedEmpty;
     } finally {
       closeFolder(folder);
     }
   }
 
-  *#leaf(parent: FolderHandle, child: Dirent<Buffer>, path: Buffer): Generator<WalkedEntry, boolean> {
-    const name = inFolder(parent, child.name);
-    if (child.isSymbolicLink()) {
-      const target = this.#try(path, () => readlinkSync(name, 'buffer'));
-      if (target === undefined) return false;
-      yield { kind: 'link', path, target };
-      return true;
-    }
-    const fd = this.#try(path, () => openSync(name, OPEN_FILE));
-    if (fd === undefined) return false;
+  /** Opens a file and looks at it through its handle; undefined, and told, when it cannot be packed. */
+  #openFile(parent: FolderHandle, name: string, key: string): Extract<WalkedEntry, { kind: 'file' }> | undefined {
+    const fd = this.#try(key, () => openSync(inFolder(parent, name), OPEN_FILE));
+    if (fd === undefined) return undefined;
     try {
       const stats = fstatSync(fd);
-      if (!stats.isFile()) this.#log.skip(path, 'vanished');
-      else if (stats.size > this.#limits.maxFileBytes) this.#log.skip(path, 'too_large');
-      else {
-        yield { kind: 'file', path, fd, stats };
-        return true;
-      }
-      return false;
-    } finally {
+      if (stats.isFile() && stats.size <= this.#limits.maxFileBytes) return { kind: 'file', key, fd, stats };
+      this.#skip(key, stats.isFile() ? 'too_large' : 'vanished');
+    } catch (error) {
       closeSync(fd);
+      throw error;
     }
+    closeSync(fd);
+    return undefined;
   }
 
-  #try<Value>(path: Buffer, action: () => Value): Value | undefined {
+  #skip(key: string, reason: PackSkipReason): void {
+    this.#log.skip(bytesOfKey(key), reason);
+  }
+
+  #try<Value>(key: string, action: () => Value): Value | undefined {
     try {
       return action();
     } catch (error) {
       // Another type at this name than the listing said is a race with whoever writes in the tree.
       const code = codeOf(error);
       const gone = code === 'ENOENT' || code === 'ELOOP' || code === 'ENOTDIR' || code === 'EINVAL' || code === 'ENXIO';
-      this.#log.skip(path, gone ? 'vanished' : 'unreadable');
+      this.#skip(key, gone ? 'vanished' : 'unreadable');
       return undefined;
     }
   }
 }
 
-function sortedChildren(folder: FolderHandle): Dirent<Buffer>[] {
-  const keyed = readdirSync(folder.base, { encoding: 'buffer', withFileTypes: true }).map((child) => ({
-    child,
-    key: child.isDirectory() ? Buffer.concat([child.name, SLASH]) : child.name,
-  }));
-  return keyed.sort((a, b) => Buffer.compare(a.key, b.key)).map(({ child }) => child);
+/** In canonical order, in which a folder's name ends in a slash. */
+function sortedChildren(folder: FolderHandle): Dirent[] {
+  const keyed = listFolder(folder).map((child) => ({ child, key: child.isDirectory() ? `${child.name}/` : child.name }));
+  return keyed.sort((a, b) => (a.key < b.key ? -1 : 1)).map(({ child }) => child);
 }

@@ -9,11 +9,13 @@ import {
 } from '@firecrew/artifact-capture';
 import { type StoredBlob, writeBlobFile } from './blob-file.ts';
 import { PACK_CHUNK_BYTES } from './chunk-builder.ts';
+import { sha256Hex } from './content-hash.ts';
 import { ContentSpool } from './content-spool.ts';
+import { bytesOfKey } from './folder-handles.ts';
 import { type PackOptions, packChunks } from './pack-tree.ts';
-import { type ArchiveProof, type ReadArchive, readArchive, refusal, sha256Hex } from './read-archive.ts';
-import { PackLog, type PackReport } from './tree-report.ts';
-import type { ByteStream } from './tree-sink.ts';
+import { type ArchiveProof, type ReadArchive, readArchive, refusal } from './read-archive.ts';
+import { type ArchiveTrailer, PackLog, type PackReport } from './tree-report.ts';
+import type { ByteSource } from './tree-sink.ts';
 
 /** A snapshot in a blob file. */
 export interface SnapshotBlob extends StoredBlob {
@@ -32,6 +34,8 @@ export interface ArchiveSnapshot extends SnapshotBlob {
   readonly skipped: ReadArchive['skipped'];
   readonly skippedCount: number;
   readonly contentBytes: number;
+  /** Of what arrived. */
+  readonly trailer: ArchiveTrailer;
 }
 
 /** Bounds and proof for an untrusted stream. */
@@ -45,7 +49,7 @@ export async function snapshotDirectory(root: string, file: string, options: Pac
   const entries: ManifestEntry[] = [];
   const stored = await writeBlobFile(
     file,
-    packChunks(root, options, log, (entry) => entries.push(entry)),
+    packChunks(root, options, log, (key, entry) => entries.push({ path: bytesOfKey(key), ...entry })),
   );
   const { bytes: _bytes, digest: _digest, ...report } = log.report({ bytes: 0, digest: '' });
   return { ...stored, snapshotId: snapshotIdOf(entries, sha256Hex), entries, report };
@@ -56,14 +60,14 @@ export async function snapshotDirectory(root: string, file: string, options: Pac
  * it is refused. The archive may come in any order.
  * @throws CodedError `archive_refused`, `archive_cut`, `unpack_failed`, `archive_trailer_mismatch`.
  */
-export async function canonicaliseArchive(stream: ByteStream, file: string, options: CanonicaliseOptions = {}): Promise<ArchiveSnapshot> {
+export async function canonicaliseArchive(source: ByteSource, file: string, options: CanonicaliseOptions = {}): Promise<ArchiveSnapshot> {
   const spool = new ContentSpool(file);
   try {
-    const archive = await readArchive(stream, spool, options.limits ?? {}, options);
+    const archive = await readArchive(source, spool, options.limits ?? {}, options);
     const entries = [...archive.entries].sort(compareEntries);
     const stored = await writeBlobFile(file, spooledChunks(entries, spool));
-    const { snapshotId, skipped, skippedCount, contentBytes } = archive;
-    return { ...stored, snapshotId, entries, skipped, skippedCount, contentBytes };
+    const { snapshotId, skipped, skippedCount, contentBytes, trailer } = archive;
+    return { ...stored, snapshotId, entries, skipped, skippedCount, contentBytes, trailer };
   } catch (error) {
     throw refusal(error);
   } finally {
@@ -72,7 +76,7 @@ export async function canonicaliseArchive(stream: ByteStream, file: string, opti
 }
 
 /** {@link snapshotDirectory} for a folder's path, {@link canonicaliseArchive} for a stream. */
-export async function writeSnapshotBlob(source: string | ByteStream, file: string): Promise<SnapshotBlob> {
+export async function writeSnapshotBlob(source: string | ByteSource, file: string): Promise<SnapshotBlob> {
   return typeof source === 'string' ? snapshotDirectory(source, file) : canonicaliseArchive(source, file);
 }
 

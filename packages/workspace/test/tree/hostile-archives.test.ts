@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { afterAll, describe, expect, it } from 'vitest';
-import { canonicaliseArchive, readManifestOfBlob, unpackTree } from '../../src/index.ts';
+import { canonicaliseArchive, readManifestOfBlob, scanTree, storeTree, unpackTree } from '../../src/index.ts';
 import { type ArchiveCase, cannotRunArchive, inChunks, runArchiveCase } from './archive-case.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
@@ -30,7 +30,7 @@ describe('hostile archives', () => {
     else expect(SAFE_BUT_NOT_EXACT).toContain(row.file);
   });
 
-  it.each(rows)('$file becomes the same canonical snapshot as its unpacked tree, or is refused alike', async (row) => {
+  it.each(rows)('$file becomes the same canonical snapshot as its unpacked and its stored tree, or is refused alike', async (row) => {
     await mkdir(at('dest'));
     await mkdir(at('outside'));
     const bytes = readFileSync(new URL(row.file, CASES));
@@ -43,6 +43,9 @@ describe('hostile archives', () => {
     const unpacked = await settled(unpackTree(inChunks(bytes, 4096), at('dest'), options));
     const canonical = await settled(canonicaliseArchive(inChunks(bytes, 4096), at('blob'), options));
     expect(canonical).toBe(unpacked);
+    const stored = storeTree(inChunks(bytes, 4096), at('stored'), options).then(() => scanTree(at('stored')));
+    expect(await settled(stored)).toBe(unpacked);
+    await rm(at('stored'), { recursive: true, force: true });
     if (exists(at('blob'))) expect((await readManifestOfBlob(at('blob'))).snapshotId).toBe(unpacked);
     expect(readdirSync(at()).sort()).toEqual(exists(at('blob')) ? ['blob', 'dest', 'outside'] : ['dest', 'outside']);
   });
