@@ -13,7 +13,7 @@ import type { SimulatorOptions } from './simulator/options.ts';
 
 /** A real binary of version 1.16 to run the same cases against; those that start a guest need a KVM device as well. */
 const real = process.env.FIRECREW_TEST_FIRECRACKER;
-const realStarts = process.env.FIRECREW_TEST_KERNEL;
+const realStarts = process.env.FIRECREW_TEST_VMLINUX;
 
 const DESERIALIZE = 'An error occurred when deserializing the json body of a request: ';
 const BEFORE = 'The requested operation is not supported before starting the microVM.';

@@ -15,7 +15,7 @@ const ENDS = driverCases.filter(({ name }) => /rescued|destroy|found by its mark
 
 const modes = [
   { mode: 'without the jailer', owner: undefined, jailer: undefined, cases: ENDS, without: missing },
-  { mode: 'without the jailer, as a user of its own', owner: VM_USER, jailer: undefined, cases: driverCases, without: missing ?? notRoot },
+  { mode: 'without the jailer, as a user of its own', owner: VM_USER, jailer: undefined, cases: ENDS, without: missing ?? notRoot },
   { mode: 'in a jail', owner: VM_USER, jailer: {}, cases: driverCases, without: missing ?? notRoot },
   {
     mode: 'in a jail with its own processes',
@@ -74,5 +74,7 @@ describe.each(modes)('the firecracker driver $mode', ({ owner, jailer, cases, wi
     });
   }
 
-  it.each(cases)('$name', ({ run, needsOwnVm }) => run(needsOwnVm ? one : shared));
+  it.each(cases.filter(({ needsIsolation }) => !needsIsolation))('$name', ({ run, needsOwnVm }) => run(needsOwnVm ? one : shared));
+  const boundary = cases.filter(({ needsIsolation }) => needsIsolation);
+  it.skip.each(boundary)('$name (needs a real VM: the simulated guest is a sandbox)', () => undefined);
 });

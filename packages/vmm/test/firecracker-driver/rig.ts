@@ -18,6 +18,8 @@ import type { SimulatorOptions } from './simulator/options.ts';
 
 const DESCRIPTION = fileURLToPath(new URL('../../../../tests/cases/firecracker/firecracker.yaml', import.meta.url));
 const SIMULATOR = fileURLToPath(new URL('./simulator/main.ts', import.meta.url));
+/** A bundled package asks for modules of Node by `require`. */
+const REQUIRE = "import { createRequire as __createRequire } from 'node:module';\nconst require = __createRequire(import.meta.url);";
 
 /** What a simulated host is set up with, for one test. */
 export interface HostSetup {
@@ -56,6 +58,7 @@ export class FirecrackerRig {
       platform: 'node',
       target: 'node24',
       format: 'esm',
+      banner: { js: REQUIRE },
     });
     await writeFile(join(rig.folder, 'description.json'), JSON.stringify(parse(await readFile(DESCRIPTION, 'utf8'))));
     await mkdir(join(rig.folder, 'disks'));
