@@ -30,7 +30,9 @@ async function adopt(script: string): Promise<VmmProcess> {
 /** Leaves a process with the command line of a jailed Firecracker. */
 const LEAVES = (id: string): string => {
   const waits = `/bin/sh -c 'read line < "$0.fifo"' "$FILE" --id ${id} --api-sock /a`;
-  return `mkfifo -- "$FILE.fifo" 2>/dev/null; ${waits} </dev/null >/dev/null 2>&1 & echo -n $! > "$FILE"`;
+  // Until it has become that program, its command line is still that of this shell.
+  const has = `until grep -qz -- '^--id$' /proc/$!/cmdline; do :; done; echo -n $! > "$FILE"`;
+  return `mkfifo -- "$FILE.fifo"; ${waits} </dev/null >/dev/null 2>&1 & ${has}`;
 };
 
 describe('a Firecracker that is no child of ours', () => {
