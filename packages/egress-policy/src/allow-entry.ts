@@ -54,7 +54,6 @@ function parseEntryText(entry: string): AllowEntryResult {
   const text = entry.replace(/^[ \t]+|[ \t]+$/g, '');
   if (text === '') return refuse(entry, 'empty_entry', 'an empty entry is refused; an empty list denies everything');
   if (text.includes('://')) return refuse(entry, 'url_not_allowed', 'write the host name alone, without a scheme');
-  if (text.includes('[')) return refuse(entry, 'address_not_allowed', 'addresses are not entries; name the host');
   const colon = text.indexOf(':');
   if (colon === -1) return finishEntry(entry, text, undefined, undefined);
   if (text.indexOf(':', colon + 1) !== -1) return refuse(entry, 'address_not_allowed', 'more than one colon; addresses are not entries');

@@ -38,7 +38,6 @@ export function normaliseHost(text: string): HostNameResult {
   if (text.startsWith('[') || IPV6_SHAPE.test(text)) return { ok: false, verdict: 'denied', reason: 'ip_literal' };
   if (!ALLOWED.test(text)) return malformed('bad_character');
   const host = asciiLowerCase(text.endsWith('.') ? text.slice(0, -1) : text);
-  if (host === '') return malformed('empty_label');
   const labels = host.split('.');
   for (const label of labels) {
     const fault = labelFault(label);

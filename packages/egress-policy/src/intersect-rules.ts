@@ -38,7 +38,7 @@ function narrower(a: TunnelProtocol, b: TunnelProtocol): TunnelProtocol {
 function intersectPair(a: AllowRule, b: AllowRule): AllowRule | undefined {
   if (a.port !== b.port) return undefined;
   const protocol = narrower(a.protocol, b.protocol);
-  if (isUnder(a.host, b.host) && (b.subdomains || (a.host === b.host && !a.subdomains))) return { ...a, protocol };
+  if (isUnder(a.host, b.host) && b.subdomains) return { ...a, protocol };
   if (isUnder(b.host, a.host) && (a.subdomains || a.host === b.host)) return { ...b, protocol };
   return undefined;
 }

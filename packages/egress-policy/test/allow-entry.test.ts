@@ -45,6 +45,8 @@ describe('an allow-list entry', () => {
     ['*.example.test', 'wildcard_not_allowed'],
     ['10.0.0.5', 'address_not_allowed'],
     ['[::1]', 'address_not_allowed'],
+    ['[::1]:443', 'address_not_allowed'],
+    ['[10.0.0.5]:443', 'address_not_allowed'],
     ['::1', 'address_not_allowed'],
     ['0x7f.1', 'address_not_allowed'],
     ['..example.test', 'bad_name'],
@@ -59,6 +61,7 @@ describe('an allow-list entry', () => {
     [{ host: 'api.example.test', port: 1.5 }, 'bad_port'],
     ['api.example.test:443/udp', 'bad_protocol'],
     [{ host: 'api.example.test', protocol: 'tcp' }, 'protocol_needs_port'],
+    [{ host: 'api.example.test', port: 443, protocol: 'udp' as 'tcp' }, 'bad_protocol'],
   ])('%j is refused as %s', (entry, reason) => {
     expect(parseAllowEntry(entry)).toMatchObject({ ok: false, problem: { reason } });
   });
@@ -95,6 +98,7 @@ describe('an allow-list', () => {
   });
 
   it('may have as many entries as the limit says and no more', () => {
+    expect(ALLOW_ENTRIES_MAX).toBe(20_000);
     const entries = Array.from({ length: ALLOW_ENTRIES_MAX }, (_, index) => `h${index}.example.test`);
     expect(parseAllowList(entries).ok).toBe(true);
     expect(parseAllowList([...entries, 'one.more.test'])).toMatchObject({ ok: false, problems: [{ reason: 'too_many_entries' }] });

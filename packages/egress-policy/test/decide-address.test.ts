@@ -66,6 +66,10 @@ describe('a resolved address', () => {
     ['2606:4700:3:4::5:6:7:8', 'unparsable_address'],
     ['2606:4700:3:4:5::6:7:8:9', 'unparsable_address'],
     ['127.1', 'unparsable_address'],
+    ['1.2.3.256', 'unparsable_address'],
+    ['256.2.3.4', 'unparsable_address'],
+    // Mapped only where all five groups before are zero: else a far address would pass for a public one.
+    ['1:0:0:0:0:ffff:8.8.8.8', 'not_global_address'],
     ['', 'unparsable_address'],
   ])('%s is denied as %s', (text, reason) => {
     expect(judge(text)).toMatchObject({ verdict: 'denied', reason });
@@ -111,6 +115,21 @@ describe("an operator's address rule", () => {
     expect(judge('224.0.0.1', policy, 'git.corp.test').verdict).toBe('denied');
   });
 
+  it.each(['0.0.0.1', '224.0.0.1', '240.0.0.1', '::', '::7f00:1', '2001::1', '2002:7f00:1::', 'ff02::1', '4000::1'])(
+    'never opens %s, not even by its own name',
+    (address) => {
+      const policy = createPolicy({ rules: [], addressRules: [{ host: 'git.corp.test', addresses: [address] }] });
+      expect(judge(address, policy, 'git.corp.test').verdict).toBe('denied');
+    },
+  );
+
+  it('opens the largest private ranges, and all that lies in them', () => {
+    const policy = createPolicy({ rules: [], addressRules: [{ host: 'git.corp.test', addresses: ['10.0.0.0/8', 'fc00::/7'] }] });
+    for (const address of ['10.255.255.255', 'fc00::1', 'fdff::1'])
+      expect(judge(address, policy, 'git.corp.test')).toMatchObject({ verdict: 'allowed', reason: 'operator_rule' });
+    expect(judge('fe80::1', policy, 'git.corp.test')).toMatchObject({ verdict: 'denied', reason: 'link_local_address' });
+  });
+
   it.each([
     [{ host: 'a.test', addresses: ['0.0.0.0/0'] }, 'range_too_broad'],
     [{ host: 'a.test', addresses: ['9.0.0.0/7'] }, 'bad_address_range'],
@@ -119,6 +138,11 @@ describe("an operator's address rule", () => {
     [{ host: 'a.test', addresses: ['10.0.0.1/8'] }, 'bad_address_range'],
     [{ host: 'a.test', addresses: ['10.0.0.0/33'] }, 'bad_address_range'],
     [{ host: 'a.test', addresses: ['::ffff:10.0.0.0/104'] }, 'bad_address_range'],
+    [{ host: 'a.test', addresses: ['::ffff:10.0.0.0/8'] }, 'bad_address_range'],
+    [{ host: 'a.test', addresses: ['10.0.0.0/08'] }, 'bad_address_range'],
+    [{ host: 'a.test', addresses: ['10.0.0.0/ 8'] }, 'bad_address_range'],
+    [{ host: 'a.test', addresses: ['10.128.0.0/8'] }, 'bad_address_range'],
+    [{ host: 'a.test', addresses: ['nowhere'] }, 'bad_address_range'],
     [{ host: '.test', addresses: ['10.0.0.0/8'] }, 'too_broad'],
     [{ host: '10.0.0.1', addresses: ['10.0.0.0/8'] }, 'bad_name'],
   ])('%j is refused as %s', (input, reason) => {
@@ -155,6 +179,17 @@ describe('the reader of addresses', () => {
       ),
       { numRuns: 5000 },
     );
+  });
+
+  it.each([
+    ['1:0:0:0:2:0:0:3', '1::2:0:0:3'],
+    ['1:0:0:2:0:0:0:3', '1:0:0:2::3'],
+    ['1:0:0:2:0:0:3:4', '1::2:0:0:3:4'],
+    ['1:0:2:3:4:5:6:7', '1:0:2:3:4:5:6:7'],
+    ['0:0:1:2:3:4:5:6', '::1:2:3:4:5:6'],
+    ['1:2:3:4:5:6:0:0', '1:2:3:4:5:6::'],
+  ])('shortens the first of the longest runs of zeros: %s is %s', (text, canonical) => {
+    expect(parseIp(text)?.text).toBe(canonical);
   });
 
   it('gives one text for one address, the one that URL gives', () => {

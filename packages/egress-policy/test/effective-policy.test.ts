@@ -77,6 +77,10 @@ describe('a verdict on a host', () => {
     ['__proto__', 443, { verdict: 'denied', reason: 'not_listed' }],
     ['127.0.0.1', 443, { verdict: 'denied', reason: 'ip_literal' }],
     ['0x7f.1', 443, { verdict: 'denied', reason: 'numeric_host' }],
+    ['a.pkg.example.0x7f', 443, { verdict: 'denied', reason: 'numeric_host' }],
+    ['[::1]', 443, { verdict: 'denied', reason: 'ip_literal' }],
+    ['[nonsense', 443, { verdict: 'denied', reason: 'ip_literal' }],
+    ['fe80::1%eth0', 443, { verdict: 'denied', reason: 'ip_literal' }],
     ['', 443, { verdict: 'malformed', reason: 'empty_host' }],
     ['.', 443, { verdict: 'malformed', reason: 'empty_label' }],
     ['-a.pkg.example.test', 443, { verdict: 'malformed', reason: 'hyphen_at_label_edge' }],
@@ -84,6 +88,12 @@ describe('a verdict on a host', () => {
     [`${'a.'.repeat(119)}pkg.example.test`, 443, { verdict: 'malformed', reason: 'name_too_long' }],
   ])('of %j and port %d', (host, port, expected) => {
     expect(decideHost({ policy, host, port })).toMatchObject(expected);
+  });
+
+  it('names the rule that lets most bytes through, then the nearest', () => {
+    const of = (...entries: string[]) => decideHost({ policy: createPolicy({ rules: rules(...entries) }), host: 'a.b.test', port: 443 });
+    expect(of('a.b.test', '.b.test:443/tcp')).toMatchObject({ protocol: 'tcp', rule: '.b.test:443/tcp' });
+    expect(of('.b.test', 'a.b.test')).toMatchObject({ protocol: 'tls', rule: 'a.b.test' });
   });
 
   it('holds for the normalised name what it held for the text', () => {

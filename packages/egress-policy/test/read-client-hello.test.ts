@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  CLIENT_HELLO_BUFFER_MAX_BYTES,
   CLIENT_HELLO_MAX_BYTES,
   CLIENT_HELLO_RECORDS_MAX,
   type ClientHelloResult,
@@ -14,9 +15,19 @@ const ascii = (text: string): number[] => [...text].map((character) => character
 const extension = (type: number, body: readonly number[]): number[] => [...u16(type), ...vector16(body)];
 const sni = (name: string): number[] => extension(0, vector16([0, ...vector16(ascii(name))]));
 
-function body(extensions: readonly number[] | undefined): number[] {
-  const fixed = [3, 3, ...new Array<number>(32).fill(1), 0, ...vector16([0x13, 1]), 1, 0];
-  return extensions === undefined ? fixed : [...fixed, ...vector16(extensions)];
+/** Parts of a hello that a test writes otherwise. */
+interface Fixed {
+  readonly major?: number;
+  readonly sessionBytes?: number;
+  readonly suites?: readonly number[];
+  readonly compression?: readonly number[];
+}
+
+function body(extensions: readonly number[] | undefined, fixed: Fixed = {}): number[] {
+  const { major = 3, sessionBytes = 0, suites = [0x13, 1], compression = [0] } = fixed;
+  const session = [sessionBytes, ...new Array<number>(sessionBytes).fill(2)];
+  const head = [major, 3, ...new Array<number>(32).fill(1), ...session, ...vector16(suites), compression.length, ...compression];
+  return extensions === undefined ? head : [...head, ...vector16(extensions)];
 }
 
 function handshake(content: readonly number[], type = 1): number[] {
@@ -75,6 +86,20 @@ describe('a ClientHello', () => {
     ],
     ['a name of another type', records(handshake(body(extension(0, vector16([1, ...vector16([97])]))))), 'bad_server_name'],
     ['an empty body', records(handshake([])), 'bad_hello'],
+    ['another major version in a later record', Uint8Array.from([22, 3, 1, 0, 1, 1, 22, 2]), 'bad_record'],
+    ['another message, after its first byte', Uint8Array.from([22, 3, 1, 0, 1, 2]), 'bad_hello'],
+    ['an announced 64 KiB', Uint8Array.from([22, 3, 1, 0x40, 0, 1, 1, 0, 0]), 'hello_too_large'],
+    ['another major version in it', records(handshake(body(sni('a.test'), { major: 2 }))), 'bad_hello'],
+    ['a session of 33 bytes', records(handshake(body(sni('a.test'), { sessionBytes: 33 }))), 'bad_hello'],
+    ['no cipher suite', records(handshake(body(sni('a.test'), { suites: [] }))), 'bad_hello'],
+    ['half a cipher suite', records(handshake(body(sni('a.test'), { suites: [0x13] }))), 'bad_hello'],
+    ['no compression method', records(handshake(body(sni('a.test'), { compression: [] }))), 'bad_hello'],
+    ['an extension whose length is cut', records(handshake(body([0, 0, 0]))), 'bad_hello'],
+    [
+      'bytes after the list of names',
+      records(handshake(body(extension(0, [...vector16([0, ...vector16(ascii('a.test'))]), 0])))),
+      'bad_server_name',
+    ],
   ])('with %s is refused', (_name, bytes, reason) => {
     expect(read(bytes)).toEqual({ state: 'malformed', reason });
   });
@@ -85,7 +110,23 @@ describe('a ClientHello', () => {
     expect(reader.end()).toEqual({ state: 'malformed', reason: 'truncated_hello' });
   });
 
+  it('that was read stays so when no more bytes come', () => {
+    const reader = createClientHelloReader();
+    reader.push(records(handshake(body(sni('a.test')))));
+    expect(reader.end()).toEqual(hello('a.test'));
+  });
+
+  it('is read whole although the cut goes through its length', () => {
+    const long = [...sni('a.test'), ...extension(21, new Array<number>(300).fill(0))];
+    for (const size of [2, 3]) expect(read(records(handshake(body(long)), size))).toEqual(hello('a.test'));
+  });
+
+  it('may have a session of 32 bytes', () => {
+    expect(read(records(handshake(body(sni('a.test'), { sessionBytes: 32 }))))).toEqual(hello('a.test'));
+  });
+
   it('keeps its limits at the edge', () => {
+    expect([CLIENT_HELLO_MAX_BYTES, CLIENT_HELLO_RECORDS_MAX, CLIENT_HELLO_BUFFER_MAX_BYTES]).toEqual([16_384, 1024, 21_508]);
     const padded = (length: number) => body(extension(21, new Array<number>(length - body([]).length - 4).fill(0)));
     expect(read(records(handshake(padded(CLIENT_HELLO_MAX_BYTES)), 16_384)).state).toBe('hello');
     expect(read(records(handshake(padded(CLIENT_HELLO_MAX_BYTES + 1)), 16_384))).toMatchObject({ reason: 'hello_too_large' });

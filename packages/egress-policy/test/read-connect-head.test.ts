@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ConnectHeadResult, createConnectHeadReader, HEAD_MAX_BYTES, HEADER_COUNT_MAX, REQUEST_LINE_MAX } from '../src/index.ts';
+import { METHOD_MAX_BYTES } from '../src/read-connect-head.ts';
 
 const latin1 = (text: string): Uint8Array => Uint8Array.from(text, (character) => character.charCodeAt(0));
 const LINE = 'CONNECT api.example.test:443 HTTP/1.1\r\n';
@@ -33,6 +34,7 @@ describe('the head of a CONNECT', () => {
     [`connect a.test:443 HTTP/1.1\r\n${HOST}\r\n`, 'method_not_connect'],
     ['CONNECT a.test:443 HTTP/2.0\r\n', 'bad_version'],
     ['CONNECT a.test:443\r\n', 'bad_request_line'],
+    ['CON(ECT a.test:443 HTTP/1.1\r\n', 'bad_request_line'],
     [`CONNECT a.test HTTP/1.1\r\n${HOST}\r\n`, 'missing_port'],
     [`CONNECT [::1] HTTP/1.1\r\n${HOST}\r\n`, 'missing_port'],
     [`CONNECT a.test:0443 HTTP/1.1\r\n${HOST}\r\n`, 'bad_port'],
@@ -43,6 +45,9 @@ describe('the head of a CONNECT', () => {
     [`${LINE}${HOST}X : 1\r\n\r\n`, 'bad_header'],
     [`${LINE}${HOST}X: 1\r\n folded\r\n\r\n`, 'folded_header'],
     [`${LINE}${HOST}X: a\0b\r\n\r\n`, 'control_character'],
+    [`${LINE}${HOST}X: a\x7fb\r\n\r\n`, 'control_character'],
+    [`${LINE}${HOST}X\r\n\r\n`, 'bad_header'],
+    ['CONNECT\ta.test', 'bad_request_line'],
     [`${LINE}${HOST}X: a\rb\r\n\r\n`, 'bare_carriage_return'],
     [`${LINE}${HOST}\n`, 'bare_line_feed'],
     ['\r\n\r\nCONNECT', 'bad_request_line'],
@@ -56,6 +61,12 @@ describe('the head of a CONNECT', () => {
     expect(reader.push(latin1('\r\n'))).toEqual({ state: 'malformed', reason: 'missing_port' });
   });
 
+  it.each(['CONNECT a.test:443 HTTP/1.1 x', 'CONNECT a.test :443 HTTP/1.1'])('with a word too many is read to its end: %s', (line) => {
+    const reader = createConnectHeadReader();
+    expect(reader.push(latin1(`${line}\r\n${HOST}`))).toEqual({ state: 'need-more' });
+    expect(reader.push(latin1('\r\n'))).toEqual({ state: 'malformed', reason: 'bad_request_line' });
+  });
+
   it('that ends early is malformed, also after a fault', () => {
     const reader = createConnectHeadReader();
     reader.push(latin1(LINE));
@@ -65,11 +76,34 @@ describe('the head of a CONNECT', () => {
     expect(faulty.end()).toEqual({ state: 'malformed', reason: 'method_not_connect' });
   });
 
+  it('accepts tabs and bytes above ASCII in the value of a header', () => {
+    expect(read(`${LINE}${HOST}X:\ta\tb\x80\r\n\r\n`).state).toBe('request');
+  });
+
+  it('is of another protocol when its first bytes hold a control character, and read to its end when a later one does', () => {
+    const start = (bytes: number) => 'CONNECT '.padEnd(bytes, 'a');
+    expect(read(`${start(METHOD_MAX_BYTES - 1)}\x01`)).toEqual({ state: 'malformed', reason: 'not_http' });
+    const late = `${start(METHOD_MAX_BYTES)}\x01:443 HTTP/1.1\r\n${HOST}`;
+    expect(read(late)).toEqual({ state: 'need-more' });
+    expect(read(`${late}\r\n`)).toEqual({ state: 'malformed', reason: 'control_character' });
+  });
+
+  it('may be HTTP while a space stands in its first bytes, also as the very first', () => {
+    expect(read(` ${'A'.repeat(METHOD_MAX_BYTES - 1)}`)).toEqual({ state: 'need-more' });
+  });
+
+  it('with a header too many is refused at that header', () => {
+    const reader = createConnectHeadReader();
+    expect(reader.push(latin1(`${LINE}${HOST}${'X: y\r\n'.repeat(HEADER_COUNT_MAX - 1)}`))).toEqual({ state: 'need-more' });
+    expect(reader.push(latin1('X: y\r\n'))).toEqual({ state: 'malformed', reason: 'too_many_headers' });
+  });
+
   it('accepts a content length of zero and a first empty line', () => {
     expect(read(`\r\n${LINE}${HOST}Content-Length: 0\r\n\r\n`).state).toBe('request');
   });
 
   it('keeps every limit at its edge', () => {
+    expect([REQUEST_LINE_MAX, HEAD_MAX_BYTES, HEADER_COUNT_MAX, METHOD_MAX_BYTES]).toEqual([8192, 32_768, 100, 32]);
     const line = (length: number) => `X:${'p'.repeat(length - 2)}\r\n`;
     expect(read(`${LINE}${HOST}${line(REQUEST_LINE_MAX)}\r\n`).state).toBe('request');
     expect(read(`${LINE}${HOST}${line(REQUEST_LINE_MAX + 1)}\r\n`)).toMatchObject({ reason: 'header_line_too_long' });
