@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { realpath } from 'node:fs/promises';
 import type { BootFiles } from '@firecrew/rootfs';
 import type { MachineBoot } from '../machine/boot-machine.ts';
 import { badSpec, checkVmSpec } from '../machine/check-vm-spec.ts';
@@ -79,7 +80,9 @@ export class FirecrackerDriver implements Driver {
   }
 
   async #plan(spec: BootSpec, places: VmFolder, files: BootFiles, rescue: boolean): Promise<Omit<MachineBoot, 'initrd' | 'files'>> {
-    const settings = this.#settings;
+    // The jailer names the jail after the file, not after a link to it.
+    const program = await realpath(this.#settings.program).catch(() => this.#settings.program);
+    const settings = { ...this.#settings, program };
     const id = machineId(spec.attemptMarker, randomBytes(NONCE_BYTES).toString('hex'));
     const run = runPlaces(spec.folder, rescue);
     const launch = { settings, spec, id, places, run, files, rescue };

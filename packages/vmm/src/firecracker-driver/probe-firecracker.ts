@@ -74,8 +74,8 @@ async function checkJailer(
   mountsFile = '/proc/self/mountinfo',
 ): Promise<void> {
   if (process.getuid?.() !== 0) throw new Error('the jailer needs root');
-  if (!basename(settings.program).includes('firecracker'))
-    throw new Error(`the jailer refuses ${settings.program}: its name must hold "firecracker"`);
+  const file = await realpath(settings.program);
+  if (!basename(file).includes('firecracker')) throw new Error(`the jailer refuses ${file}: its name must hold "firecracker"`);
   await run(jailer.program, ['--version']);
   if (jailer.networkNamespace !== undefined) await access(jailer.networkNamespace);
   const controllers = await readFile(join(settings.cgroupRoot, 'cgroup.controllers'), 'utf8').catch(() => {

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '@firecrew/base';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -231,6 +231,18 @@ describe('a VM that ends', () => {
 });
 
 describe('a VM that was made', () => {
+  it.skipIf(process.getuid?.() !== 0 || !bubblewrap.usable)(
+    `is found in its jail also where the program is a link to another name${rootReason}${reason}`,
+    async () => {
+      const host = await rig.host(JAILED);
+      const file = `${host.firecracker}-v1.16.1-x86_64`;
+      await rename(host.firecracker, file);
+      await symlink(file, host.firecracker);
+      const vm = await host.driver.boot(host.newSpec());
+      expect(await vm.destroy()).toMatchObject({ removed: true, left: [] });
+    },
+  );
+
   withGuest(`gives its user nothing to change but its own disk${reason}`, async () => {
     const host = await rig.host();
     const spec = host.newSpec();

@@ -1,5 +1,16 @@
 import { spawn } from 'node:child_process';
-import { chmodSync, chownSync, closeSync, copyFileSync, existsSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { basename, join } from 'node:path';
 import type { SimulatorOptions } from './options.ts';
 
@@ -23,7 +34,8 @@ export async function runJailer(options: SimulatorOptions, optionsFile: string, 
   }
   const { values, own } = parse(args);
   const one = (name: string): string => values.get(name)?.[0] ?? die(`Arguments parsing error: Argument '${name}' required`);
-  const [id, exec] = [one('--id'), one('--exec-file')];
+  // The names of links do not count: the jail has the name of the file.
+  const [id, exec] = [one('--id'), realpathSync(one('--exec-file'))];
   const [uid, gid] = [Number(one('--uid')), Number(one('--gid'))];
   if (!/^[A-Za-z0-9-]{1,64}$/.test(id)) die(`Invalid instance ID: ${id}`);
   const name = basename(exec);
