@@ -151,6 +151,9 @@ describe('a repository', () => {
       for (const note of notes ?? []) expect(stderr.split('\n')).toContain(note);
       expect(await treeOf(folder, end.commit)).toEqual([...tree].sort());
       expect((await git(folder, 'rev-parse', end.branch)).trim()).toBe(end.commit);
+      // What travels beyond HEAD is nothing that git would commit.
+      expect(stderr).not.toContain('uncommitted');
+      expect(await git(folder, 'rev-parse', `${end.commit}^`)).toBe(await git(folder, 'rev-parse', 'HEAD'));
       if (sees !== undefined) expect(await logOf(end.missionId)).toEqual([...sees].sort());
       expect(fingerprint(folder)).toBe(before);
       await also?.(folder, end.commit);

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -45,9 +46,12 @@ export const ODDITIES: readonly Oddity[] = [
     make: async (to) => {
       await makeRepository(to, FILES);
       await git(to, 'worktree', 'add', '-q', '-b', 'side', `${to}.side`);
+      // Another index than that of the repository's own tree.
+      await writeFile(join(`${to}.side`, 'side.txt'), 's');
+      await commitAll(`${to}.side`);
       return `${to}.side`;
     },
-    tree: ['add.js', 'done.txt', 'lib/a.txt'],
+    tree: ['add.js', 'done.txt', 'lib/a.txt', 'side.txt'],
     also: async (folder) => expect((await git(folder, 'branch', '--show-current')).trim()).toBe('side'),
   },
   {
@@ -73,11 +77,15 @@ export const ODDITIES: readonly Oddity[] = [
         '.gitattributes': '*.bin filter=lfs diff=lfs merge=lfs -text\n',
         'big.bin': `version https://git-lfs.github.com/spec/v1\noid sha256:${'0'.repeat(64)}\nsize 10\n`,
       });
+      for (const way of ['clean', 'smudge']) await git(to, 'config', `filter.lfs.${way}`, `touch '${to}.ran'; tr a-z A-Z`);
       return undefined;
     },
     notes: ['large files travel as they are checked out here'],
     tree: ['.gitattributes', 'add.js', 'big.bin', 'done.txt', 'lib/a.txt'],
-    also: async (folder, commit) => expect(await git(folder, 'show', `${commit}:big.bin`)).toContain('git-lfs.github.com'),
+    also: async (folder, commit) => {
+      expect(existsSync(`${folder}.ran`)).toBe(false);
+      expect(await git(folder, 'show', `${commit}:big.bin`)).toContain('git-lfs.github.com');
+    },
   },
   {
     what: 'that is a shallow clone',
@@ -141,8 +149,9 @@ export const ODDITIES: readonly Oddity[] = [
       await commitAll(to);
       return undefined;
     },
-    agent: `rm README; echo 3 > Readme; mv "$(printf 'a\\nb')" "$(printf 'c\\nd')"; printf '\\033]0;owned\\007\\033[2J\\n'`,
+    agent: `rm README; echo 3 > Readme; mv "$(printf 'a\\nb')" "$(printf 'c\\nd')"; echo Y > "$(printf 'latin\\351')"; printf '\\033]0;owned\\007\\033[2J\\n'`,
     tree: ['Readme', 'add.js', 'c\nd', 'done.txt', 'esc\u001b[31m', 'latin\ufffd', 'lib/a.txt', 'q"\\t', 'readme'],
-    also: async (folder, commit) => expect(await git(folder, 'ls-tree', '-r', commit)).toContain('"latin\\351"'),
+    also: async (folder, commit) =>
+      expect(await git(folder, 'diff-tree', '-r', '--name-status', 'HEAD', commit)).toContain('M\t"latin\\351"\n'),
   },
 ];
