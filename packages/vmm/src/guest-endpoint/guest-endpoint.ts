@@ -8,6 +8,8 @@ import type { BootSpec, GuestOwner } from '../port/driver.ts';
 
 /** Connections to the socket of one VM at a time. */
 export const MAX_GUEST_CONNECTIONS = 16;
+/** Dials that may wait to be accepted: some VMMs stand still while they connect to a socket whose queue is full. */
+const ACCEPT_QUEUE = 511;
 /** Time a caller waits for a session when it says nothing else, in `ms`. */
 export const SESSION_WAIT_MS = 30_000;
 
@@ -126,7 +128,7 @@ export class GuestEndpoint {
   #listen(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
-      this.#server.listen(this.socketPath, () => {
+      this.#server.listen({ path: this.socketPath, backlog: ACCEPT_QUEUE }, () => {
         this.#server.off('error', reject);
         // A failed accept (out of descriptors) is passing; the guest dials again.
         this.#server.on('error', () => undefined);
