@@ -231,6 +231,13 @@ describe('a VM that ends', () => {
 });
 
 describe('a VM that was made', () => {
+  withGuest.each(['1.15.1', '1.16.0', '1.17.0'])(`boots with Firecracker %s${reason}`, async (version) => {
+    const diskLimits = { bandwidth: { size: 100_000_000, refillMs: 1000, burst: 500_000_000 } };
+    const host = await rig.host({ simulator: { version }, driver: { diskLimits } });
+    const vm = await host.driver.boot(host.newSpec());
+    expect(await vm.destroy()).toMatchObject({ removed: true, left: [] });
+  });
+
   it.skipIf(process.getuid?.() !== 0 || !bubblewrap.usable)(
     `is found in its jail also where the program is a link to another name${rootReason}${reason}`,
     async () => {
