@@ -16,6 +16,7 @@ import {
 import { killMarked, removeGuestFolder } from '@firecrew/vmm';
 import type { Logger } from 'pino';
 import { attemptMarker } from '../shim/attempt-context.ts';
+import { TailFile } from '../turn-folder/tail-file.ts';
 import { readOutcome, readShimIdentity, type TurnPaths } from '../turn-folder/turn-folder.ts';
 import { FolderWatch } from '../turn-folder/watch-folder.ts';
 import { askShim } from './control-client.ts';
@@ -60,6 +61,8 @@ export class TurnKeeper {
   #acked = 0;
   #sentSeq = 0;
   #sentAtMs = 0;
+  readonly #events: TailFile;
+  readonly #log: TailFile;
   #eventsOffset = 0;
   #pending: TurnEvent[] = [];
   #logOffset = 0;
@@ -78,6 +81,8 @@ export class TurnKeeper {
     this.#host = host;
     this.#renewedAtMs = renewedAtMs;
     this.#startedAtMs = host.clock();
+    this.#events = new TailFile(paths.events);
+    this.#log = new TailFile(paths.log);
   }
 
   get key() {
@@ -174,6 +179,8 @@ export class TurnKeeper {
       }
     } finally {
       watch.close();
+      this.#events.close();
+      this.#log.close();
     }
   }
 
@@ -192,7 +199,7 @@ export class TurnKeeper {
 
   async #look(): Promise<void> {
     this.#identity ??= await readShimIdentity(this.paths);
-    await this.#readEvents();
+    this.#readEvents();
     await this.#guard();
     await this.#sendEvents();
     await this.#sendLog();
@@ -227,7 +234,7 @@ export class TurnKeeper {
     const report = await killMarked(attemptMarker(this.spec));
     if (report.left.length > 0)
       this.#host.log.error({ ...this.key, left: report.left }, 'processes of an ended attempt could not be killed');
-    await this.#readEvents();
+    this.#readEvents();
     const result = await readOutcome(this.paths);
     if (result !== undefined) this.#end = { kind: 'outcome', result };
     else {
@@ -244,8 +251,8 @@ export class TurnKeeper {
   }
 
   /** Reads whole lines that are new. A line that is not complete yet stays for the next look. */
-  async #readEvents(): Promise<void> {
-    const bytes = await readFrom(this.paths.events, this.#eventsOffset, EVENTS_PIECE_BYTES);
+  #readEvents(): void {
+    const bytes = this.#events.read(this.#eventsOffset, EVENTS_PIECE_BYTES);
     const end = bytes.lastIndexOf(0x0a);
     if (end < 0) return;
     this.#eventsOffset += end + 1;
@@ -271,7 +278,7 @@ export class TurnKeeper {
 
   async #sendLog(): Promise<void> {
     for (;;) {
-      const bytes = await readFrom(this.paths.log, this.#logOffset, LOG_PIECE_BYTES);
+      const bytes = this.#log.read(this.#logOffset, LOG_PIECE_BYTES);
       if (bytes.length === 0) return;
       const length = await this.#data.appendLog(this.#logOffset, bytes);
       if (length === undefined) return;
@@ -332,21 +339,4 @@ async function findStaged(folder: string, tree: CapturedTree): Promise<string | 
     if (hash.digest('hex') === tree.blobDigest) return file;
   }
   return undefined;
-}
-
-async function readFrom(file: string, offset: number, max: number): Promise<Buffer> {
-  let handle: Awaited<ReturnType<typeof open>>;
-  try {
-    handle = await open(file);
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return Buffer.alloc(0);
-    throw error;
-  }
-  try {
-    const buffer = Buffer.allocUnsafe(max);
-    const { bytesRead } = await handle.read(buffer, 0, max, offset);
-    return buffer.subarray(0, bytesRead);
-  } finally {
-    await handle.close();
-  }
 }
