@@ -41,16 +41,15 @@ export class ChangeFeed {
    * Starts to watch; `next` resolves at the first change since the last call (or since the start), at the latest after `maxMs`.
    * Watch before reading the database, so that a change between the two is not missed.
    */
-  watch(missionId: string, change: Change): { next(maxMs: number, signal: AbortSignal): Promise<void>; stop(): void } {
-    const key = `${change}:${missionId}`;
+  watch(missionId: string, changes: readonly Change[]): { next(maxMs: number, signal: AbortSignal): Promise<void>; stop(): void } {
+    const keys = changes.map((change) => `${change}:${missionId}`);
     let changed = false;
     let wake: (() => void) | undefined;
     const onChange = () => {
       changed = true;
       wake?.();
     };
-    const set = this.#waiting.get(key) ?? new Set();
-    this.#waiting.set(key, set.add(onChange));
+    for (const key of keys) this.#waiting.set(key, (this.#waiting.get(key) ?? new Set()).add(onChange));
     return {
       next: async (maxMs, signal) => {
         if (!changed && !signal.aborted) {
@@ -60,15 +59,20 @@ export class ChangeFeed {
               clearTimeout(timer);
               resolve();
             };
-            signal.addEventListener('abort', wake, { once: true });
+            signal.addEventListener('abort', wake);
           });
+          // A reader waits many times on the same signal.
+          if (wake !== undefined) signal.removeEventListener('abort', wake);
         }
         changed = false;
         wake = undefined;
       },
       stop: () => {
-        set.delete(onChange);
-        if (set.size === 0) this.#waiting.delete(key);
+        for (const key of keys) {
+          const set = this.#waiting.get(key);
+          set?.delete(onChange);
+          if (set?.size === 0) this.#waiting.delete(key);
+        }
       },
     };
   }

@@ -1,6 +1,6 @@
 import { type LogChunk, type MissionEvent, missionEventSchema } from '@firecrew/protocol';
 import { tables } from '@firecrew/store';
-import { and, asc, eq, gt } from 'drizzle-orm';
+import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
@@ -27,7 +27,7 @@ export function followRoutes(root: FastifyInstance, context: ServerContext): voi
       await ownMission(context, await findCaller(context.db, request), id);
       if (!wantsStream(request.headers.accept)) return { events: await readEvents(context, id, request.query.after) };
       let after = Math.max(request.query.after, Number(reply.sse.lastEventId ?? 0) || 0);
-      const watch = context.feed.watch(id, 'events');
+      const watch = context.feed.watch(id, ['events']);
       await follow(reply, watch, async () => {
         const events = await readEvents(context, id, after);
         for (const event of events) await reply.sse.send({ id: String(event.seq), event: 'mission', data: event });
@@ -48,16 +48,25 @@ export function followRoutes(root: FastifyInstance, context: ServerContext): voi
       const cursor = parseLogCursor(request.headers['last-event-id'] ?? request.query.after);
       if (!wantsStream(request.headers.accept)) {
         const chunks: LogChunk[] = [];
-        for (let page = await readLog(context, id, cursor); page.length > 0; page = await readLog(context, id, cursor))
+        for (let page = await readLog(context, id, cursor); page.length > 0; page = await readLog(context, id, cursor)) {
+          for (const chunk of page) advance(cursor, chunk);
           chunks.push(...page);
+        }
         return { chunks };
       }
-      const watch = context.feed.watch(id, 'log');
+      // The end of a mission is one of its events, and wakes a reader that has all of its log.
+      const watch = context.feed.watch(id, ['log', 'events']);
+      let isLive = false;
       await follow(reply, watch, async () => {
         const chunks = await readLog(context, id, cursor);
-        for (const chunk of chunks) await reply.sse.send({ id: formatLogCursor(cursor, chunk), event: 'log', data: chunk });
-        if (chunks.length > 0) return 'more';
-        return (await hasEnded(context, id)) ? 'end' : 'wait';
+        for (const chunk of chunks) {
+          advance(cursor, chunk);
+          await reply.sse.send({ id: formatLogCursor(cursor), event: 'log', data: chunk });
+        }
+        // What came since this was read has told the watch, and so has an end since the mission was seen to live.
+        if (chunks.length > 0) return isLive && chunks.length < LOG_PAGE ? 'wait' : 'more';
+        isLive = !(await hasEnded(context, id));
+        return isLive ? 'wait' : 'end';
       });
       return reply;
     },
@@ -111,30 +120,30 @@ async function hasEnded(context: ServerContext, missionId: string): Promise<bool
 /** How far a reader is: the offset in the log of each attempt, by `turnId.attempt`. */
 type LogCursor = Map<string, number>;
 
+/** The next chunks after the cursor, at most {@link LOG_PAGE}. One statement: a follower asks many times a second. */
 async function readLog(context: ServerContext, missionId: string, cursor: LogCursor): Promise<LogChunk[]> {
-  const { turns, attempts, logChunks } = tables;
-  const rows = await context.db
-    .select({ turnId: attempts.turnId, attempt: attempts.attempt, length: attempts.logBytes })
-    .from(attempts)
-    .innerJoin(turns, eq(turns.id, attempts.turnId))
-    .where(eq(turns.missionId, missionId))
-    .orderBy(asc(turns.ordinal), asc(attempts.attempt));
-  for (const row of rows) {
-    const key = `${row.turnId}.${row.attempt}`;
-    const from = cursor.get(key) ?? 0;
-    if (from >= row.length) continue;
-    const stored = await context.db
-      .select()
-      .from(logChunks)
-      .where(and(eq(logChunks.turnId, row.turnId), eq(logChunks.attempt, row.attempt), gt(logChunks.at, from - 1)))
-      .orderBy(asc(logChunks.at))
-      .limit(LOG_PAGE);
-    const last = stored.at(-1);
-    if (last === undefined) continue;
-    cursor.set(key, last.at + last.bytes.length);
-    return stored.map((chunk) => ({ turnId: row.turnId, attempt: row.attempt, offset: chunk.at, data: chunk.bytes.toString('base64') }));
-  }
-  return [];
+  const seen = [...cursor].map(([key, length]) => ({ key, length }));
+  const { rows } = await context.db.execute<{ turn_id: string; attempt: number; at_offset: string; bytes: Buffer }>(sql`
+    select chunk.turn_id, chunk.attempt, chunk.at_offset, chunk.bytes
+    from ${tables.turns} turn
+    join ${tables.attempts} attempt on attempt.turn_id = turn.id
+    left join jsonb_to_recordset(${JSON.stringify(seen)}::jsonb) as seen (key text, length bigint)
+      on seen.key = attempt.turn_id || '.' || attempt.attempt
+    join ${tables.logChunks} chunk
+      on chunk.turn_id = attempt.turn_id and chunk.attempt = attempt.attempt and chunk.at_offset >= coalesce(seen.length, 0)
+    where turn.mission_id = ${missionId} and attempt.log_bytes > coalesce(seen.length, 0)
+    order by turn.ordinal, attempt.attempt, chunk.at_offset
+    limit ${LOG_PAGE}`);
+  return rows.map((row) => ({
+    turnId: row.turn_id,
+    attempt: row.attempt,
+    offset: Number(row.at_offset),
+    data: row.bytes.toString('base64'),
+  }));
+}
+
+function advance(cursor: LogCursor, chunk: LogChunk): void {
+  cursor.set(`${chunk.turnId}.${chunk.attempt}`, chunk.offset + Buffer.byteLength(chunk.data, 'base64'));
 }
 
 /** `turnId.attempt:offset,...`: where a stream was left, so that a reconnect repeats and loses nothing. */
@@ -148,7 +157,6 @@ function parseLogCursor(text: string | readonly string[] | undefined): LogCursor
   return cursor;
 }
 
-function formatLogCursor(cursor: LogCursor, chunk: LogChunk): string {
-  const now = new Map(cursor).set(`${chunk.turnId}.${chunk.attempt}`, chunk.offset + Buffer.from(chunk.data, 'base64').length);
-  return [...now].map(([key, offset]) => `${key}:${offset}`).join(',');
+function formatLogCursor(cursor: LogCursor): string {
+  return [...cursor].map(([key, offset]) => `${key}:${offset}`).join(',');
 }

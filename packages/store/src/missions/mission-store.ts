@@ -153,6 +153,7 @@ export class PostgresMissionStore implements MissionStore {
     offset: number,
     bytes: Buffer,
   ): Promise<{ ok: true; length: number } | { ok: false; code: 'attempt_unknown' | 'attempt_stale' | 'log_gap'; length: number }> {
+    if (bytes.length > 0 && (await this.#appendNext(key, offset, bytes))) return { ok: true, length: offset + bytes.length };
     return await this.#options.db.transaction(async (tx) => {
       // The attempt's own row is locked, not its mission's: log bytes change no state, and come many times a second.
       const [place] = await tx
@@ -167,16 +168,30 @@ export class PostgresMissionStore implements MissionStore {
       const fresh = bytes.subarray(place.logBytes - offset);
       if (fresh.length === 0) return { ok: true, length: place.logBytes };
       const length = place.logBytes + fresh.length;
-      // One statement for the bytes, their count and the notice: each of them is a round trip otherwise.
-      await tx.execute(sql`
-        with piece as (
-          insert into ${logChunks} (turn_id, attempt, at_offset, bytes) values (${key.turnId}, ${key.attempt}, ${place.logBytes}, ${fresh})
-        ), counted as (
-          update ${attempts} set log_bytes = ${length} where turn_id = ${key.turnId} and attempt = ${key.attempt} and epoch = ${key.epoch}
-        )
-        select pg_notify(${LOGS_CHANNEL}, ${place.missionId})`);
+      await tx.insert(logChunks).values({ turnId: key.turnId, attempt: key.attempt, at: place.logBytes, bytes: fresh });
+      await tx.update(attempts).set({ logBytes: length }).where(sameAttempt(key));
+      await tx.execute(sql`select pg_notify(${LOGS_CHANNEL}, ${place.missionId})`);
       return { ok: true, length };
     });
+  }
+
+  /**
+   * Appends bytes that follow on what is stored, as nearly all do; false changes nothing. One statement for the bytes, their count and the
+   * notice: each of them, and the transaction around them, is a round trip otherwise. Whoever waits for the row's lock looks again.
+   */
+  async #appendNext(key: AttemptKey, offset: number, bytes: Buffer): Promise<boolean> {
+    const { rowCount } = await this.#options.db.execute(sql`
+      with place as (
+        update ${attempts} set log_bytes = ${offset + bytes.length} from ${turns}
+        where attempts.turn_id = ${key.turnId} and attempts.attempt = ${key.attempt} and attempts.epoch = ${key.epoch}
+          and attempts.state <> 'ended' and attempts.log_bytes = ${offset}
+          and turns.id = attempts.turn_id and turns.attempt = attempts.attempt
+        returning turns.mission_id
+      ), piece as (
+        insert into ${logChunks} (turn_id, attempt, at_offset, bytes) select ${key.turnId}, ${key.attempt}, ${offset}, ${bytes} from place
+      )
+      select pg_notify(${LOGS_CHANNEL}, mission_id) from place`);
+    return rowCount === 1;
   }
 
   async #lockAttempt(tx: Transaction, key: AttemptKey) {

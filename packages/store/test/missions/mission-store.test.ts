@@ -8,7 +8,15 @@ import { asc, eq, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type ConnectedDatabase, connectDatabase, type Database, migrateDatabase, PostgresMissionStore, tables } from '../../src/index.ts';
+import {
+  type ConnectedDatabase,
+  connectDatabase,
+  type Database,
+  LOGS_CHANNEL,
+  migrateDatabase,
+  PostgresMissionStore,
+  tables,
+} from '../../src/index.ts';
 import { startTestDatabase, type TestDatabase, type TestDatabaseServer } from '../../src/testing/index.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url));
@@ -197,6 +205,29 @@ describe('log bytes of an attempt', () => {
     expect(await text(key.turnId)).toBe('hello world');
   });
 
+  it('that come twice at once are stored once', async () => {
+    const key = await startAttempt();
+    const pieces = ['abc', 'def', 'ghi'];
+    for (const [index, piece] of pieces.entries()) {
+      const appended = Array.from({ length: 8 }, () => store.appendLog(key, index * 3, Buffer.from(piece)));
+      for (const result of await Promise.all(appended)) expect(result).toEqual({ ok: true, length: index * 3 + 3 });
+    }
+    expect(await text(key.turnId)).toBe('abcdefghi');
+    const [row] = await db.select().from(tables.attempts).where(eq(tables.attempts.turnId, key.turnId));
+    expect(row?.logBytes).toBe(9);
+  });
+
+  it('of another epoch or attempt are not taken for those of this one', async () => {
+    const key = await startAttempt();
+    await store.appendLog(key, 0, Buffer.from('abc'));
+    for (const other of [
+      { ...key, epoch: 2 },
+      { ...key, attempt: 2 },
+    ])
+      expect(await store.appendLog(other, 3, Buffer.from('x'))).toMatchObject({ ok: false, code: 'attempt_unknown' });
+    expect(await text(key.turnId)).toBe('abc');
+  });
+
   it('are what they were, bytes and not text', async () => {
     const key = await startAttempt();
     const bytes = Buffer.from([0, 255, 10, 0xc3, 0x28]);
@@ -216,6 +247,24 @@ describe('log bytes of an attempt', () => {
       verified: false,
     });
     expect(await store.appendLog(key, 0, Buffer.from('late'))).toMatchObject({ ok: false, code: 'attempt_stale' });
+    expect(await text(key.turnId)).toBe('');
+  });
+
+  it('are told to whoever listens, once committed', async () => {
+    const key = await startAttempt();
+    const listener = new pg.Client(database.connection);
+    await listener.connect();
+    const told: (string | undefined)[] = [];
+    listener.on('notification', ({ payload }) => told.push(payload));
+    await listener.query(`listen ${LOGS_CHANNEL}`);
+    await store.appendLog(key, 0, Buffer.from('abc'));
+    await expect.poll(() => told).toEqual([missionId]);
+    await store.appendLog(key, 1, Buffer.from('bcd'));
+    await expect.poll(() => told).toEqual([missionId, missionId]);
+    await store.appendLog(key, 0, Buffer.from('abcd'));
+    await listener.query('select 1');
+    expect(told).toEqual([missionId, missionId]);
+    await listener.end();
   });
 });
 
