@@ -42,8 +42,8 @@ const CR = 0x0d;
 const SPACE = 0x20;
 const TAB = 0x09;
 const DEL = 0x7f;
-/** Room that a reader takes for its line before it has seen how long one is, bytes. */
-const FIRST_LINE_BYTES = 256;
+/** Room that a reader takes for its line before it has seen how long one is, bytes. Up to this many lie in the heap, without memory of their own. */
+const FIRST_LINE_BYTES = 64;
 const NEED_MORE: ConnectHeadResult = { state: 'need-more' };
 
 /** A reader for one connection. */

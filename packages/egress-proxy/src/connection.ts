@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream';
 import { decideHost, type EgressPolicy, type HostDecision } from '@firecrew/egress-policy';
 import type { EgressAuditLine, EgressIds } from './audit-line.ts';
 import { ByteSource } from './byte-source.ts';
+import { Cut } from './cut.ts';
 import { raceDeadline } from './deadline.ts';
 import { type CheckedAddress, type Dial, dialChecked } from './dial.ts';
 import { findAddresses } from './find-addresses.ts';
@@ -46,7 +47,7 @@ export class Connection {
   private readonly number: number;
   private readonly source: ByteSource;
   private readonly started: number;
-  private readonly abort = new AbortController();
+  private readonly cut = new Cut();
   private cancelReason: CancelReason = 'proxy_closed';
   private answered = false;
 
@@ -59,9 +60,9 @@ export class Connection {
 
   /** Cuts the connection at whatever step it is. */
   cancel(reason: CancelReason): void {
-    if (this.abort.signal.aborted) return;
+    if (this.cut.isMade) return;
     this.cancelReason = reason;
-    this.abort.abort();
+    this.cut.make();
   }
 
   /** Serves the connection to its end; never rejects. `busy` refuses it unread. */
@@ -78,7 +79,7 @@ export class Connection {
 
   private async serve(): Promise<Stop | undefined> {
     if (!this.context.leaseHeld()) return refusal('denied', 'lease_lost');
-    const head = await readHead(this.source, this.context.limits.headMs, this.abort.signal);
+    const head = await readHead(this.source, this.context.limits.headMs, this.cut);
     if (head.kind === 'silent') return 'silent';
     if (head.kind === 'cancelled') return this.cancelled();
     if (head.kind === 'refused') return refusal(head.reason === 'plain_http' ? 'denied' : 'malformed', head.reason);
@@ -103,7 +104,7 @@ export class Connection {
       host: target.host,
       lookupMs: limits.lookupMs,
       addressesMax: limits.addresses,
-      signal: this.abort.signal,
+      cut: this.cut,
     });
     const lookupMs = this.since(lookupStart);
     if (found.kind === 'cancelled') return this.cancelled(target);
@@ -132,7 +133,7 @@ export class Connection {
       addresses,
       totalMs: context.limits.dialMs,
       attemptMs: context.limits.dialAttemptMs,
-      signal: this.abort.signal,
+      cut: this.cut,
       monotonic: context.clock.monotonic,
     });
     const times = { lookupMs, connectMs: this.since(dialStart) };
@@ -155,13 +156,12 @@ export class Connection {
     facts: { readonly address: string; readonly lookupMs: number; readonly connectMs: number },
   ): Promise<Stop | undefined> {
     const { context, source } = this;
-    const { signal } = this.abort;
     const common = { ...named(target), ...facts };
     if (!context.leaseHeld()) return { ...common, verdict: 'denied', reason: 'lease_lost' };
     this.answered = true;
     source.stream.write(TUNNEL_OPEN_ANSWER);
     context.countTunnel('opened');
-    const hello = target.protocol === 'tls' ? await checkHello(source, target.host, context.limits.helloMs, signal) : undefined;
+    const hello = target.protocol === 'tls' ? await checkHello(source, target.host, context.limits.helloMs, this.cut) : undefined;
     if (hello?.kind === 'refused') {
       // The 200 is out, so the guest learns of it by the end of the tunnel alone.
       return { ...common, verdict: 'denied', reason: hello.reason };
@@ -174,7 +174,7 @@ export class Connection {
             upstream,
             idleMs: context.limits.idleMs,
             mayForward: () => context.leaseHeld(),
-            signal,
+            cut: this.cut,
             cancelReason: () => this.cancelReason,
           });
     context.countTunnel(end);
@@ -191,9 +191,8 @@ export class Connection {
     if (stream.destroyed || this.answered) return;
     const flushed = new Promise<void>((resolve) => stream.end(formatRefusal(stop), () => resolve()));
     // Closing with unread bytes can destroy the answer on its way, so the guest may finish first, within bounds.
-    const { signal } = this.abort;
-    if (signal.aborted) await raceDeadline(flushed, limits.lingerMs, new AbortController().signal);
-    else await raceDeadline(Promise.all([flushed, this.source.discard(limits.lingerBytes)]), limits.lingerMs, signal);
+    if (this.cut.isMade) await raceDeadline(flushed, limits.lingerMs, new Cut());
+    else await raceDeadline(Promise.all([flushed, this.source.discard(limits.lingerBytes)]), limits.lingerMs, this.cut);
   }
 
   private cancelled(target?: AllowedTarget): Refusal {

@@ -1,27 +1,28 @@
+import type { Cut } from './cut.ts';
+
 /** The value of work that a deadline or a cancellation may cut short. */
 export type Raced<T> = { readonly kind: 'done'; readonly value: T } | { readonly kind: 'deadline' } | { readonly kind: 'cancelled' };
 
 /**
- * Waits for `work`, but at most `ms` and only until `signal` aborts. Work that settles later is handed to `late`, and its failure is
+ * Waits for `work`, but at most `ms` and only until the cut. Work that settles later is handed to `late`, and its failure is
  * swallowed; a failure in time is thrown.
  */
-export function raceDeadline<T>(work: Promise<T>, ms: number, signal: AbortSignal, late: (value: T) => void = () => {}): Promise<Raced<T>> {
+export function raceDeadline<T>(work: Promise<T>, ms: number, cut: Cut, late: (value: T) => void = () => {}): Promise<Raced<T>> {
   return new Promise((resolve, reject) => {
     let open = true;
     const settle = (finish: () => void): void => {
       if (!open) return;
       open = false;
       clearTimeout(timer);
-      signal.removeEventListener('abort', onAbort);
+      cut.leave(onCut);
       finish();
     };
-    const onAbort = (): void => settle(() => resolve({ kind: 'cancelled' }));
+    const onCut = (): void => settle(() => resolve({ kind: 'cancelled' }));
     const timer = setTimeout(() => settle(() => resolve({ kind: 'deadline' })), ms);
-    signal.addEventListener('abort', onAbort);
     work.then(
       (value) => (open ? settle(() => resolve({ kind: 'done', value })) : late(value)),
       (error: unknown) => settle(() => reject(error)),
     );
-    if (signal.aborted) onAbort();
+    cut.join(onCut);
   });
 }

@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { Cut } from './cut.ts';
 import { raceDeadline } from './deadline.ts';
 
 /** What to dial. `address` was checked and is dialled as it is; `host` is for the log alone. */
@@ -60,7 +61,7 @@ interface DialPlan {
   readonly addresses: readonly CheckedAddress[];
   readonly totalMs: number;
   readonly attemptMs: number;
-  readonly signal: AbortSignal;
+  readonly cut: Cut;
   readonly monotonic: () => number;
 }
 
@@ -88,7 +89,7 @@ async function dialOnce(plan: DialPlan, target: CheckedAddress, ms: number): Pro
     .then(() => plan.dial({ ...target, host: plan.host, port: plan.port, signal: abort.signal }))
     .then((stream) => stream.on('error', () => {}));
   try {
-    const raced = await raceDeadline(work, ms, plan.signal, (stream) => stream.destroy());
+    const raced = await raceDeadline(work, ms, plan.cut, (stream) => stream.destroy());
     if (raced.kind === 'done') return raced.value;
     abort.abort();
     return raced.kind === 'deadline' ? 'timeout' : 'cancelled';

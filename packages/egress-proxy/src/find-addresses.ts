@@ -1,4 +1,5 @@
 import { decideAddress, type EgressPolicy } from '@firecrew/egress-policy';
+import type { Cut } from './cut.ts';
 import { raceDeadline } from './deadline.ts';
 import type { CheckedAddress } from './dial.ts';
 import type { LookUps } from './look-up.ts';
@@ -18,7 +19,7 @@ interface AddressQuery {
   readonly host: string;
   readonly lookupMs: number;
   readonly addressesMax: number;
-  readonly signal: AbortSignal;
+  readonly cut: Cut;
 }
 
 function unreachable(reason: AddressRefusal['reason']): AddressStep {
@@ -30,7 +31,7 @@ export async function findAddresses(query: AddressQuery): Promise<AddressStep> {
   const lookUp = query.lookUps.start(query.host);
   let texts: readonly string[];
   try {
-    const raced = await raceDeadline(lookUp.answer, query.lookupMs, query.signal);
+    const raced = await raceDeadline(lookUp.answer, query.lookupMs, query.cut);
     if (raced.kind === 'cancelled') return { kind: 'cancelled' };
     if (raced.kind === 'deadline') return unreachable('lookup_timeout');
     texts = raced.value ?? [];

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { ByteSource } from './byte-source.ts';
+import type { Cut } from './cut.ts';
 import type { EndReason } from './reasons.ts';
 
 export interface TunnelEnd {
@@ -15,8 +16,8 @@ interface Tunnel {
   readonly idleMs: number;
   /** Asked before each chunk in either direction; false ends the tunnel before the chunk is forwarded. */
   readonly mayForward: () => boolean;
-  readonly signal: AbortSignal;
-  /** Why the signal aborted. */
+  readonly cut: Cut;
+  /** Why it was cut. */
   readonly cancelReason: () => 'lease_lost' | 'proxy_closed';
 }
 
@@ -69,18 +70,18 @@ async function pumpOneWay(
 
 /** Relays both ways with back-pressure until both sides are done, one is lost, nothing moves for `idleMs`, or the tunnel is cut; then both streams are destroyed. */
 export function pumpTunnel(tunnel: Tunnel): Promise<TunnelEnd> {
-  const { guest, upstream, signal } = tunnel;
+  const { guest, upstream, cut } = tunnel;
   const bytes = { in: 0, out: 0 };
   let firstToEnd: 'guest' | 'upstream' | undefined;
   return new Promise((resolve) => {
     const finish = (reason: EndReason, closedBy: TunnelEnd['closedBy']): void => {
       clearTimeout(idle);
-      signal.removeEventListener('abort', onAbort);
+      cut.leave(onCut);
       guest.stream.destroy();
       upstream.stream.destroy();
       resolve({ reason, closedBy, bytesIn: bytes.in, bytesOut: bytes.out });
     };
-    const onAbort = (): void => finish(tunnel.cancelReason(), 'proxy');
+    const onCut = (): void => finish(tunnel.cancelReason(), 'proxy');
     const idle = setTimeout(() => finish('idle_timeout', 'proxy'), tunnel.idleMs);
     const lost = (end: DirectionEnd, source: 'guest' | 'upstream'): void => {
       const sink = source === 'guest' ? 'upstream' : 'guest';
@@ -103,8 +104,8 @@ export function pumpTunnel(tunnel: Tunnel): Promise<TunnelEnd> {
     // A side that is lost after its orderly end shows only here, since nothing more is read from it.
     guest.stream.once('close', () => guest.stream.writableFinished || lost('sink_gone', 'upstream'));
     upstream.stream.once('close', () => upstream.stream.writableFinished || lost('sink_gone', 'guest'));
-    signal.addEventListener('abort', onAbort);
-    if (signal.aborted) return onAbort();
+    if (cut.isMade) return onCut();
+    cut.join(onCut);
     void Promise.all([run('guest'), run('upstream')]).then(() => {
       const closedBy = firstToEnd ?? 'guest';
       finish(`${closedBy}_closed`, closedBy);

@@ -6,6 +6,7 @@ import {
   decideServerName,
 } from '@firecrew/egress-policy';
 import type { ByteSource } from './byte-source.ts';
+import type { Cut } from './cut.ts';
 import { raceDeadline } from './deadline.ts';
 import type { RefusalReason } from './reasons.ts';
 
@@ -19,7 +20,7 @@ export type HeadStep =
   | { readonly kind: 'cancelled' };
 
 /** Reads the head of one connection; bytes after it go back to the source. */
-export async function readHead(source: ByteSource, ms: number, signal: AbortSignal): Promise<HeadStep> {
+export async function readHead(source: ByteSource, ms: number, cut: Cut): Promise<HeadStep> {
   const reader = createConnectHeadReader();
   const read = async (): Promise<ConnectHeadResult> => {
     for (;;) {
@@ -29,7 +30,7 @@ export async function readHead(source: ByteSource, ms: number, signal: AbortSign
       if (result.state !== 'need-more') return result;
     }
   };
-  const raced = await raceDeadline(read(), ms, signal);
+  const raced = await raceDeadline(read(), ms, cut);
   if (raced.kind === 'cancelled') return { kind: 'cancelled' };
   if (raced.kind === 'deadline') {
     const fault = reader.end();
@@ -51,7 +52,7 @@ export type HelloStep =
   | { readonly kind: 'cancelled' };
 
 /** Reads the ClientHello of one tunnel and compares its server name with `host`; every byte goes back to the source. */
-export async function checkHello(source: ByteSource, host: string, ms: number, signal: AbortSignal): Promise<HelloStep> {
+export async function checkHello(source: ByteSource, host: string, ms: number, cut: Cut): Promise<HelloStep> {
   const reader = createClientHelloReader();
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -72,7 +73,7 @@ export async function checkHello(source: ByteSource, host: string, ms: number, s
       if (size > CLIENT_HELLO_BUFFER_MAX_BYTES) return { kind: 'refused', reason: 'hello_too_large' };
     }
   };
-  const raced = await raceDeadline(read(), ms, signal);
+  const raced = await raceDeadline(read(), ms, cut);
   if (raced.kind === 'cancelled') return { kind: 'cancelled' };
   if (raced.kind === 'deadline') return { kind: 'refused', reason: 'hello_timeout' };
   source.unread(Buffer.concat(chunks));

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { createPolicy, loadAllowList } from '@firecrew/egress-policy';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -20,6 +21,32 @@ describe('the audit', () => {
     });
     await openTunnel(harness);
     expect(linesAtDial).toBe(1);
+  });
+
+  it('may be written before the call returns', async () => {
+    let linesAtDial = -1;
+    harness = await startHarness({
+      auditNow: () => undefined,
+      beforeDial: () => {
+        linesAtDial = harness.lines.length;
+      },
+    });
+    await openTunnel(harness);
+    expect(linesAtDial).toBe(1);
+    expect(harness.proxy.stats().auditFailures).toBe(0);
+  });
+
+  it.each([
+    ['throws', { auditNow: () => assert.fail('the disk is full') }],
+    ['rejects', { audit: () => Promise.reject(new Error('the disk is full')) }],
+  ])('fails closed when whoever writes a line %s', async (_how, options) => {
+    harness = await startHarness(options);
+    const client = harness.connect();
+    client.socket.write(connectHead('api.example.test:443'));
+    await until(() => statusOf(client) === 503, 'the refusal');
+    expect(client.text()).toContain('audit_unavailable');
+    expect(harness.dialled).toEqual([]);
+    expect(harness.proxy.stats().auditFailures).toBeGreaterThan(0);
   });
 
   it('fails closed when a line takes too long', async () => {

@@ -20,6 +20,8 @@ export interface HarnessOptions {
   /** Called before a dial; it may throw, or never settle. */
   readonly beforeDial?: (target: DialTarget) => Promise<void> | void;
   readonly audit?: (line: EgressAuditLine) => Promise<void> | void;
+  /** In place of `audit`: writes a line before it returns, or throws. */
+  readonly auditNow?: (line: EgressAuditLine) => void;
   readonly leaseValid?: () => boolean;
   /** What the upstream does with a connection. */
   readonly upstream?: (socket: Socket) => void;
@@ -127,10 +129,16 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
       await options.beforeDial?.(target);
       return await defaultDial({ ...target, address: '127.0.0.1', family: 4, port: upstreamPort });
     },
-    audit: async (line) => {
-      await options.audit?.(line);
-      lines.push(line);
-    },
+    audit:
+      options.auditNow === undefined
+        ? async (line) => {
+            await options.audit?.(line);
+            lines.push(line);
+          }
+        : (line) => {
+            options.auditNow?.(line);
+            return lines.push(line);
+          },
   });
   const front = createServer({ allowHalfOpen: true }, (socket) => {
     guestSides.push(socket);
