@@ -137,7 +137,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
           }
         : (line) => {
             options.auditNow?.(line);
-            return lines.push(line);
+            lines.push(line);
           },
   });
   const front = createServer({ allowHalfOpen: true }, (socket) => {
