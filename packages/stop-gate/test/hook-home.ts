@@ -1,5 +1,17 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'vitest';
@@ -18,8 +30,18 @@ export interface Shell {
 }
 
 function find(name: string): string | undefined {
-  const found = (process.env.PATH ?? '').split(':').find((folder) => folder !== '' && existsSync(join(folder, name)));
+  const found = (process.env.PATH ?? '').split(':').find((folder) => folder !== '' && isProgram(join(folder, name)));
   return found === undefined ? undefined : join(found, name);
+}
+
+/** A name that is there and cannot be run is no program. */
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
 }
 
 const busybox = find('busybox');
