@@ -167,5 +167,7 @@ describe('as an ordinary user', () => {
       complete: false,
     });
     expect(readdirSync(at()).sort()).toEqual(['d', 'r']);
+    // Whoever is not root removes only what is open.
+    chmodSync(at('r/locked'), 0o700);
   });
 });
