@@ -45,9 +45,10 @@ async function answerWith(answer: string, onBytes: (bytes: string) => void = () 
 
 /** Leaves a socket at the path that nobody listens on. */
 async function leaveSocket(): Promise<void> {
-  const server = createServer().listen(path);
+  // Under another name as long as it is listened on: who dials already must not get a connection.
+  const server = createServer().listen(`${path}-made`);
   await once(server, 'listening');
-  await link(path, `${path}-kept`);
+  await link(`${path}-made`, `${path}-kept`);
   await new Promise((resolve) => server.close(resolve));
   await rename(`${path}-kept`, path);
 }
