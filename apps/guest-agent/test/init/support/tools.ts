@@ -28,7 +28,7 @@ export function hasTool(name: string, version = '--version'): boolean {
 }
 
 /** The C compiler that `tools/build-init.mjs` finds as well. */
-export const compiler = ['musl-gcc', 'cc', 'gcc', 'clang'].find((name) => hasTool(name));
+export const compiler = ['musl-gcc', 'cc', 'gcc', 'clang'].find((name) => spawnSync(name, ['--version']).status === 0);
 
 /** Compiles a small static program for a guest. */
 export function compileStatic(source: string, target: string): void {
