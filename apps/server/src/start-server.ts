@@ -16,6 +16,7 @@ import {
   tables,
   type Wakeups,
 } from '@firecrew/store';
+import { sweepScratchFolders } from '@firecrew/workspace';
 import { eq, sql } from 'drizzle-orm';
 import pg from 'pg';
 import type { Logger } from 'pino';
@@ -110,6 +111,9 @@ async function compose(config: ServerConfig, log: Logger, version: string, datab
     wake: async (missionId) => await wakeups.queue?.wake(missionIdOf(missionId)),
   };
   await context.repositories.removeLeftovers();
+  await sweepScratchFolders().catch((error: unknown) =>
+    log.warn({ err: error }, 'scratch folders of killed processes could not be removed'),
+  );
   await context.feed.start(() => new pg.Client(clientConfig(config)), log);
   const start = async () => {
     const queue = await startWakeups({

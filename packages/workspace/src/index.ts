@@ -51,6 +51,7 @@ export {
   SHALLOW_FILE_MAX_BYTES,
   type SnapshotImport,
   type SyntheticBaseImport,
+  sweepScratchFolders,
   type TreeContent,
   type TreeEntry,
   type TreeListing,

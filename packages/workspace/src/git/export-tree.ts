@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { treeOf } from './import-changes.ts';
 import { GIT_PACK_TIMEOUT_MS, GIT_SMALL_OUTPUT_BYTES, runGit } from './run-git.ts';
+import { withScratchFolder } from './scratch-folder.ts';
 
 // The strongest attribute file there is: what a tree says about line endings, filters and keywords is not followed, so files come out as they were committed.
 const AS_COMMITTED = '* -text -eol -crlf -ident -filter -working-tree-encoding\n';
@@ -14,8 +14,7 @@ const AS_COMMITTED = '* -text -eol -crlf -ident -filter -working-tree-encoding\n
 export async function exportTree(missionDir: string, commit: string, folder: string): Promise<void> {
   const tree = await treeOf(missionDir, commit);
   await mkdir(folder, { mode: 0o700 });
-  const gitDir = await mkdtemp(join(tmpdir(), 'firecrew-git-'));
-  try {
+  await withScratchFolder(async (gitDir) => {
     await mkdir(join(gitDir, 'refs'));
     await mkdir(join(gitDir, 'info'));
     await mkdir(join(gitDir, 'objects'));
@@ -27,7 +26,5 @@ export async function exportTree(missionDir: string, commit: string, folder: str
     const limits = { timeoutMs: GIT_PACK_TIMEOUT_MS, maxOutputBytes: GIT_SMALL_OUTPUT_BYTES };
     await runGit(['read-tree', tree], { ...place, ...limits });
     await runGit(['checkout-index', '--all', '--quiet'], { ...place, ...limits });
-  } finally {
-    await rm(gitDir, { recursive: true, force: true });
-  }
+  });
 }

@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { compareManifests, type ManifestEntry, readableName } from '@firecrew/artifact-capture';
 import { CodedError } from '@firecrew/base';
@@ -10,6 +8,7 @@ import { findIgnored } from './ignored-paths.ts';
 import { listTree, type TreeListing } from './list-tree.ts';
 import { expectedListing, modeOf, type NotImported, planTreeChange, type TreeChangePlan } from './plan-tree-change.ts';
 import { GIT_LOCAL_TIMEOUT_MS, GIT_SMALL_OUTPUT_BYTES, runGit } from './run-git.ts';
+import { withScratchFolder } from './scratch-folder.ts';
 import { type TreeContent, writeBlobs } from './write-blobs.ts';
 
 /** A commit made from a collected tree. */
@@ -61,8 +60,7 @@ export async function importChanges(gitDir: string, input: ImportChanges): Promi
   const fresh = input.set.filter((entry) => entry.kind !== 'directory' && !base.has(pathKey(entry.path))).map((entry) => entry.path);
   const ignored = input.ignoredPaths === 'import' ? new Set<string>() : await findIgnored(gitDir, base, fresh);
   const plan = planTreeChange(base, input.set, input.removed, ignored);
-  const folder = await mkdtemp(join(tmpdir(), 'firecrew-git-'));
-  try {
+  return await withScratchFolder(async (folder) => {
     const indexFile = join(folder, 'index');
     await runGit(['read-tree', '--end-of-options', baseTree], { gitDir, indexFile, ...LIMITS });
     const { shaOf, unfiltered } = await writeContents(gitDir, base, plan, input);
@@ -71,9 +69,7 @@ export async function importChanges(gitDir: string, input: ImportChanges): Promi
     const found = { tree, notImported: plan.notImported, unfiltered };
     if (tree === baseTree) return { ...found, commit: input.baseCommit, unchanged: true };
     return { ...found, commit: await writeCommit(gitDir, tree, input.baseCommit, input.commit), unchanged: false };
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  });
 }
 
 type ShaOf = (entry: ManifestEntry) => string;

@@ -43,4 +43,5 @@ export {
   type GitResult,
   runGit,
 } from './run-git.ts';
+export { sweepScratchFolders } from './scratch-folder.ts';
 export type { OpenEntry, TreeContent } from './write-blobs.ts';

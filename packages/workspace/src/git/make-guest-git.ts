@@ -1,6 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -11,6 +10,7 @@ import { pathKey, textOf } from './git-records.ts';
 import { treeOf } from './import-changes.ts';
 import { listTree } from './list-tree.ts';
 import { GIT_LOCAL_TIMEOUT_MS, GIT_PACK_TIMEOUT_MS, GIT_SMALL_OUTPUT_BYTES, runGit } from './run-git.ts';
+import { withScratchFolder } from './scratch-folder.ts';
 
 /** Bytes of history that travel into a guest in full. */
 export const GIT_HISTORY_MAX = 200 * 1024 * 1024;
@@ -46,9 +46,8 @@ const LIMITS = { timeoutMs: GIT_LOCAL_TIMEOUT_MS, maxOutputBytes: GIT_SMALL_OUTP
 export async function makeGuestGit(gitDir: string, commit: string, outFile: string, options: GuestGitOptions = {}): Promise<GuestGit> {
   await treeOf(gitDir, commit);
   const branch = options.branch !== undefined && isSafeBranchName(options.branch) ? options.branch : 'main';
-  const folder = await mkdtemp(join(tmpdir(), 'firecrew-git-'));
-  const guest = join(folder, 'git');
-  try {
+  return await withScratchFolder(async (folder) => {
+    const guest = join(folder, 'git');
     const full = (await historyBytes(gitDir, commit)) <= (options.maxBytes ?? GIT_HISTORY_MAX);
     await initEmpty(guest, branch, commit.length === 64 ? 'sha256' : 'sha1');
     await fetchInto(guest, gitDir, commit, full ? undefined : GIT_HISTORY_DEPTH);
@@ -56,9 +55,7 @@ export async function makeGuestGit(gitDir: string, commit: string, outFile: stri
     await runGit(['read-tree', commit], { gitDir: guest, ...LIMITS });
     const absentPaths = options.manifest === undefined ? 0 : await markAbsent(guest, commit, options.manifest);
     return { bytes: await writeTar(guest, outFile, options.compression ?? 'zstd'), history: full ? 'full' : 'depth', branch, absentPaths };
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  });
 }
 
 async function historyBytes(gitDir: string, commit: string): Promise<number> {

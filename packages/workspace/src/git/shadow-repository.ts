@@ -1,9 +1,9 @@
-import { copyFile, mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile, mkdir, readdir, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '@firecrew/base';
 import type { LocalRepository } from './inspect-repository.ts';
 import type { GitOptions } from './run-git.ts';
+import { withScratchFolder } from './scratch-folder.ts';
 
 /** A git folder of ours that reads a person's objects, index and working tree, and has none of their configuration. */
 export type ShadowPlace = Required<Pick<GitOptions, 'gitDir' | 'workTree' | 'indexFile' | 'objectDirectory' | 'config'>>;
@@ -13,14 +13,11 @@ export type ShadowPlace = Required<Pick<GitOptions, 'gitDir' | 'workTree' | 'ind
  * overrides could cover them all: here none is configured, and nothing of a person's repository is run or written.
  */
 export async function withShadow<T>(repository: LocalRepository, work: (place: ShadowPlace) => Promise<T>): Promise<T> {
-  const gitDir = await mkdtemp(join(tmpdir(), 'firecrew-git-'));
-  try {
+  return await withScratchFolder(async (gitDir) => {
     await fill(gitDir, repository);
     const { root: workTree, objectDirectory, settings } = repository;
     return await work({ gitDir, workTree, indexFile: join(gitDir, 'index'), objectDirectory, config: settings.config });
-  } finally {
-    await rm(gitDir, { recursive: true, force: true });
-  }
+  });
 }
 
 async function fill(gitDir: string, repository: LocalRepository): Promise<void> {

@@ -1,9 +1,9 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { keyPath, pathKey } from './git-records.ts';
 import type { TreeListing } from './list-tree.ts';
 import { readBlobs } from './read-blobs.ts';
+import { withScratchFolder } from './scratch-folder.ts';
 
 /** A git folder of ours with a working tree that holds rule files alone, and the objects of a mission. */
 export interface RulePlace {
@@ -25,9 +25,8 @@ export async function withRuleFiles<T>(
 ): Promise<T | undefined> {
   const rules = [...tree.values()].filter((entry) => isNamed(pathKey(entry.path), name) && entry.mode.startsWith('100'));
   if (rules.length === 0 && !always) return undefined;
-  const folder = await mkdtemp(join(tmpdir(), 'firecrew-git-'));
-  const [gitDir, workTree] = [join(folder, 'git'), join(folder, 'tree')];
-  try {
+  return await withScratchFolder(async (folder) => {
+    const [gitDir, workTree] = [join(folder, 'git'), join(folder, 'tree')];
     for (const path of [join(gitDir, 'refs'), join(gitDir, 'objects'), workTree]) await mkdir(path, { recursive: true });
     await writeFile(join(gitDir, 'HEAD'), 'ref: refs/heads/none\n');
     const sha256 = [...tree.values()].some((entry) => entry.sha.length === 64);
@@ -40,9 +39,7 @@ export async function withRuleFiles<T>(
       await writeFile(path, contents[at] ?? '');
     }
     return await work({ gitDir, workTree, objectDirectory: join(missionDir, 'objects') });
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  });
 }
 
 function isNamed(key: string, name: string): boolean {

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ManifestEntry, readableName } from '@firecrew/artifact-capture';
 import { CodedError } from '@firecrew/base';
 import { type ReadBlobOptions, readBlobEntries } from '../tree/read-snapshot.ts';
 import { malformed, pathKey } from './git-records.ts';
 import { GIT_PACK_TIMEOUT_MS, GIT_SMALL_OUTPUT_BYTES, runGit } from './run-git.ts';
+import { withScratchFolder } from './scratch-folder.ts';
 
 /** Gives the content of one entry: the bytes of a file, the target text of a link. Never by a path that git would follow. */
 export type OpenEntry = (path: Uint8Array, entry: ManifestEntry) => AsyncIterable<Uint8Array> | Promise<AsyncIterable<Uint8Array>>;
@@ -110,21 +110,21 @@ export async function writeBlobs(gitDir: string, entries: readonly ManifestEntry
   const wanted = [...new Map(entries.map((entry) => [entry.sha256, entry])).values()];
   const seen = { withLineEnds: new Set<string>(), lfsPointers: new Set<string>() };
   if (wanted.length === 0) return { blobs: new Map(), ...seen };
-  const folder = await mkdtemp(join(tmpdir(), 'firecrew-git-'));
-  try {
+  return await withScratchFolder(async (folder) => {
     const marks = join(folder, 'marks');
     const order: ManifestEntry[] = [];
-    await runGit(['fast-import', '--quiet', '--done', '--date-format=raw', `--export-marks=${marks}`], {
-      gitDir,
-      input: blobCommands(wanted, source, order, seen),
-      timeoutMs: GIT_PACK_TIMEOUT_MS,
-      maxOutputBytes: GIT_SMALL_OUTPUT_BYTES,
-    });
+    try {
+      await runGit(['fast-import', '--quiet', '--done', '--date-format=raw', `--export-marks=${marks}`], {
+        gitDir,
+        input: blobCommands(wanted, source, order, seen),
+        timeoutMs: GIT_PACK_TIMEOUT_MS,
+        maxOutputBytes: GIT_SMALL_OUTPUT_BYTES,
+      });
+    } finally {
+      await removeCrashReports(gitDir);
+    }
     return { blobs: readMarks(await readFile(marks, 'latin1'), order), ...seen };
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-    await removeCrashReports(gitDir);
-  }
+  });
 }
 
 async function removeCrashReports(gitDir: string): Promise<void> {

@@ -1,7 +1,10 @@
 import { readSync } from 'node:fs';
 
-/** Bytes of one chunk of a packed stream, a multiple of the blocks of a tar; the last may be shorter. */
-export const PACK_CHUNK_BYTES = 256 * 1024;
+/**
+ * Bytes of one chunk of a packed stream, a multiple of the blocks of a tar; the last may be shorter. A socket takes one without waiting for its
+ * reader, so that the next is packed while this one is read.
+ */
+export const PACK_CHUNK_BYTES = 128 * 1024;
 
 /**
  * Gathers a stream in chunks of one size, all in the same memory: what `take` gave is valid until something is added. Content is read

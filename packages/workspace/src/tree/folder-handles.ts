@@ -1,4 +1,4 @@
-import { closeSync, constants, type Dirent, existsSync, fchmodSync, mkdirSync, openSync, readdirSync } from 'node:fs';
+import { closeSync, constants, type Dirent, existsSync, fchmodSync, fstatSync, mkdirSync, openSync, readdirSync } from 'node:fs';
 
 const OPEN_FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const SLASH = Buffer.from('/');
@@ -49,10 +49,13 @@ export class FolderChain {
   readonly #root: FolderHandle;
   readonly #open: { readonly name: string; readonly folder: FolderHandle }[] = [];
   #path = '';
+  /** What is made here does not get the mode it is made with, by the process's mask or by a rule of the parent folder. */
+  readonly isMasked: boolean;
 
-  /** @param root a folder that was just made; the process's mask may have narrowed its mode, so it is set. */
+  /** @param root a folder that was just made with `FOLDER_MODE`, which is set where it was narrowed. */
   constructor(root: string) {
     this.#root = openFolder(root);
+    this.isMasked = (fstatSync(this.#root.fd).mode & 0o777) !== FOLDER_MODE;
     fchmodSync(this.#root.fd, FOLDER_MODE);
   }
 

@@ -24,8 +24,9 @@ export class TreeWriter implements TreeSink {
   }
 
   openFile(key: string, _size: number, executable: boolean): void {
-    this.#file = openSync(this.#place(key), CREATE, 0o600);
-    fchmodSync(this.#file, executable ? 0o755 : 0o644);
+    const mode = executable ? 0o755 : 0o644;
+    this.#file = openSync(this.#place(key), CREATE, mode);
+    if (this.#chain.isMasked) fchmodSync(this.#file, mode);
   }
 
   write(bytes: Uint8Array): void {
