@@ -27,7 +27,6 @@ export default defineConfig({
           include: ['tests/system/**/*.test.ts'],
           testTimeout: 180_000,
           hookTimeout: 180_000,
-          fileParallelism: false,
         },
       },
     ],

@@ -37,7 +37,7 @@ const IMPURE: readonly (readonly [string, RegExp])[] = [
   ["import '@firecrew/base';", /another package of ours/],
   ["import type { Id } from '@firecrew/base';\nexport type A = Id;", /another package of ours/],
   ["export type A = import('@firecrew/base').Id;", /another package of ours/],
-  ["import { z } from 'zod';\nexport const a = z;", /does not declare: zod/],
+  ["import * as z from 'zod';\nexport const a = z;", /does not declare: zod/],
   ["import { a } from '../../base/src/index.ts';\nexport const b = a;", /leaves the sources/],
   ["import { a } from './testing.ts';\nexport const b = a;", /test support/],
   ["export const a = (): Promise<unknown> => import('node:fs');", /a dynamic import/],

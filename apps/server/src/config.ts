@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { CodedError, messageOf } from '@firecrew/base';
 import { addressRulesSchema, allowListSchema, driverSchema, durationMsSchema, nodeIdSchema } from '@firecrew/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 
 const GIB = 1024 * 1024 * 1024;
 

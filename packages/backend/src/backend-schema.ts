@@ -1,5 +1,5 @@
 import { parseAllowEntry } from '@firecrew/egress-policy';
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** Most hosts of one manifest. */
 export const MAX_BACKEND_HOSTS = 256;

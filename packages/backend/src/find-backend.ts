@@ -1,5 +1,5 @@
 import { CodedError } from '@firecrew/base';
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Backend, backendSchema } from './backend-schema.ts';
 import { builtinBackends } from './builtin-backends.ts';
 

@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** The built command, as `bin/firecrew` starts it. */
 export const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));

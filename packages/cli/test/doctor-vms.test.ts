@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { z } from 'zod';
+import * as z from 'zod';
 import { findingsOf } from '../src/commands/doctor-vms.ts';
 import { TestHome } from './command.ts';
 

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type * as z from 'zod';
 
 /** What became of a message: decoded (unknown fields stripped and counted), or refused with a code. */
 export type Decoded<T> =

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { countSchema, durationMsSchema } from './values.ts';
 
 /** Loopback port of the guest that leads to the egress proxy of its host. */

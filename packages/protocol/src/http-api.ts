@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { deliverySchema, missionEndSchema, missionStateSchema, phaseStateSchema } from './mission-event.ts';
 import { nodeCapabilitiesSchema, nodeHealthSchema } from './node-link.ts';
 import { outcomeSchema } from './outcome.ts';

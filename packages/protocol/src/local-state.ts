@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { countSchema } from './values.ts';
 
 /** `run/server.json` of a home folder: valid only if `/readyz` answers with the same home id. */

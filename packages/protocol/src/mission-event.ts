@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { outcomeSchema } from './outcome.ts';
 import { turnEventBodySchema } from './turn-event.ts';
 import { attemptSchema, countSchema, gitShaSchema, nodeIdSchema, phaseIdSchema, timeSchema, turnIdSchema } from './values.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { attemptResultSchema } from './outcome.ts';
 import { turnEventSchema } from './turn-event.ts';
 import { inputBlobSchema, turnSpecSchema } from './turn-spec.ts';

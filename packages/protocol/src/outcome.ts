@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { attemptSchema, countSchema, digestSchema, epochSchema, isolationSchema, timeSchema, turnIdSchema } from './values.ts';
 
 export const failedToStartReasonSchema = z.enum([

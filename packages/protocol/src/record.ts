@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { deliverySchema } from './mission-event.ts';
 import { capturedTreeSchema, egressSummarySchema, outcomeSchema, roundRecordSchema, verificationSchema } from './outcome.ts';
 import {

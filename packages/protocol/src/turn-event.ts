@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { capturedTreeSchema, outcomeSchema } from './outcome.ts';
 import { countSchema, isolationSchema, timeSchema } from './values.ts';
 

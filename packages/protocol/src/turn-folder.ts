@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { attemptSchema, countSchema, digestSchema, epochSchema, turnIdSchema } from './values.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 const ID_TAIL = '[0-9a-hjkmnp-tv-z]{16}';
 const id = (prefix: string) =>

@@ -26,7 +26,7 @@ import {
   uploadReplySchema,
 } from '@firecrew/protocol';
 import type { Dispatcher } from 'undici';
-import { z } from 'zod';
+import * as z from 'zod';
 import { FirecrewApiError } from './api-error.ts';
 import { type FollowOptions, followStream } from './follow-stream.ts';
 import { type Call, type CallContext, readReply, type ServerAddress, send, sendAny, sendFor } from './http-calls.ts';

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { FirecrewApiError } from './api-error.ts';
 import { type Call, type CallContext, STREAM_SILENCE_MS, send, unreachable } from './http-calls.ts';
 import { EventStreamParser } from './parse-event-stream.ts';

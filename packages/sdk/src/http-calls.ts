@@ -1,6 +1,6 @@
 import { errorBodySchema } from '@firecrew/protocol';
 import { type Dispatcher, request } from 'undici';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { FirecrewApiError } from './api-error.ts';
 
 /** How long an answer may take to begin, in ms. The base of a large upload is made before a mission is answered. */

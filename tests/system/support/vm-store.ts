@@ -46,7 +46,7 @@ export async function testVmStore(): Promise<TestVmStore> {
       await run(process.execPath, ['tools/build-init.mjs', work], { cwd: REPOSITORY, env: ENVIRONMENT, timeout: TOOL_TIMEOUT_MS });
       const init = join(work, 'init');
       const root = join(CACHE, `vm-store-${await keyOf(kernel, init)}`);
-      if (!existsSync(root)) await rename(await buildStore(work, kernel, init), root);
+      if (!existsSync(root)) await publish(await buildStore(work, kernel, init), root);
       return { root };
     } finally {
       await rm(work, { recursive: true, force: true });
@@ -101,10 +101,17 @@ async function downloadKernel(folder: string): Promise<void> {
     const [archive = ''] = await readdir(fresh);
     await run('dpkg-deb', ['-x', archive, '.'], { cwd: fresh, env: ENVIRONMENT, timeout: TOOL_TIMEOUT_MS });
     await rm(join(fresh, archive));
-    await rename(fresh, folder);
+    await publish(fresh, folder);
   } finally {
     await rm(fresh, { recursive: true, force: true });
   }
+}
+
+/** Puts a folder in its place; another test may have been first with the same. */
+async function publish(made: string, place: string): Promise<void> {
+  await rename(made, place).catch((error: unknown) => {
+    if (!existsSync(place)) throw error;
+  });
 }
 
 async function keyOf(kernel: TestKernel, init: string): Promise<string> {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { CodedError, messageOf } from '@firecrew/base';
 import { nodeIdSchema } from '@firecrew/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { firecrackerConfigSchema } from '../vm/firecracker-settings.ts';
 import { qemuConfigSchema } from '../vm/qemu-settings.ts';
 

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { firecrackerLaunchSchema } from '../vm/firecracker-settings.ts';
 import { qemuLaunchSchema } from '../vm/qemu-settings.ts';
 

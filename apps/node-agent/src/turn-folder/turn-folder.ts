@@ -13,7 +13,7 @@ import {
   type TurnSpec,
   turnSpecSchema,
 } from '@firecrew/protocol';
-import type { z } from 'zod';
+import type * as z from 'zod';
 
 /** Paths inside one turn folder. */
 export interface TurnPaths {

@@ -1,6 +1,6 @@
 import { type BootArtifacts, DEFAULT_IMAGE_NAME, openBootFiles } from '@firecrew/rootfs';
 import { QemuDriver } from '@firecrew/vmm';
-import { z } from 'zod';
+import * as z from 'zod';
 
 const path = z.string().startsWith('/');
 const artifactId = z.string().regex(/^sha256:[0-9a-f]{64}$/);

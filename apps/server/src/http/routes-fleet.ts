@@ -5,7 +5,7 @@ import { tables } from '@firecrew/store';
 import { and, eq, gt, isNull, sql } from 'drizzle-orm';
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { ServerContext } from '../context.ts';
 import { surveyFleet } from '../driver/place-turns.ts';
 import { findCaller, hashToken, newToken } from './auth.ts';

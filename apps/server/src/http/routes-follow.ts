@@ -3,7 +3,7 @@ import { tables } from '@firecrew/store';
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { ServerContext } from '../context.ts';
 import { findCaller } from './auth.ts';
 import { ownMission } from './routes-missions.ts';

@@ -14,7 +14,7 @@ import { tables } from '@firecrew/store';
 import { and, desc, eq } from 'drizzle-orm';
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { ServerContext } from '../context.ts';
 import { approveDelivery } from '../delivery/approve-delivery.ts';
 import { makeBase } from '../delivery/make-base.ts';

@@ -6,7 +6,7 @@ import { tables } from '@firecrew/store';
 import { and, asc, eq } from 'drizzle-orm';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { ServerContext } from '../context.ts';
 import { workspaceIdOf } from '../driver/mission-facts.ts';
 import { type AttemptGrant, bearerOf, findCaller } from './auth.ts';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '@firecrew/base';
-import { z } from 'zod';
+import * as z from 'zod';
 import { openExistingHome } from '../home/open-home.ts';
 import { readSettings } from '../settings/read-settings.ts';
 import { demandEntry, locateApps } from '../supervisor/locate-apps.ts';

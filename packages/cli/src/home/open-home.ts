@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, lstatSync, mkdirSync, readdirSync, realpathSync } from 'node:fs';
 import { CodedError, messageOf, newId } from '@firecrew/base';
 import { nodeIdSchema } from '@firecrew/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { checkParents } from './check-parents.ts';
 import { HOME_NAMES, type HomePaths, homePaths } from './home-paths.ts';
 import { createFile, readText } from './write-file.ts';

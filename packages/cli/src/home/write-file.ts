@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { codeOf } from '@firecrew/base';
-import type { z } from 'zod';
+import type * as z from 'zod';
 
 const PRIVATE = 0o600;
 

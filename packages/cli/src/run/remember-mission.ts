@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Home } from '../home/open-home.ts';
 import { readState, replaceFile } from '../home/write-file.ts';
 

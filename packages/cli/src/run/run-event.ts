@@ -9,7 +9,7 @@ import {
   missionStateSchema,
   outcomeSchema,
 } from '@firecrew/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** What became of `--push`. */
 export const pushedSchema = z.enum(['not_wanted', 'pushed', 'up_to_date', 'failed', 'awaiting_approval']);

@@ -1,5 +1,5 @@
 import { CodedError, messageOf } from '@firecrew/base';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { HomePaths } from '../home/home-paths.ts';
 import { readState, readText, replaceFile } from '../home/write-file.ts';
 import { mergeSettings, type Settings, settingsOfEnvironment, settingsSchema } from './settings.ts';

@@ -1,6 +1,6 @@
 import { CodedError } from '@firecrew/base';
 import { addressRulesSchema, allowListSchema, driverSchema, durationMsSchema } from '@firecrew/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** How long services that `run` started go on after their last use, in ms. */
 export const IDLE_STOP_MS = 30 * 60 * 1000;

@@ -1,6 +1,6 @@
 import { CodedError, identifyProcess, isAlive, type ProcessIdentity } from '@firecrew/base';
 import { type PostgresLogger, type RunningPostgres, startPostgres } from '@firecrew/store';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { HomePaths } from '../home/home-paths.ts';
 import { readState, replaceFile } from '../home/write-file.ts';
 import type { DatabaseChoice } from '../settings/read-settings.ts';

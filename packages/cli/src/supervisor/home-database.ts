@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { CodedError, codeOf } from '@firecrew/base';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { HomePaths } from '../home/home-paths.ts';
 import { createFile, readState, readText, replaceFile } from '../home/write-file.ts';
 import { DATABASE_SETTINGS, type HomeDatabase } from './decide-database.ts';

@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** How much of the end of a log is searched, in bytes. */
 const TAIL_BYTES = 64 * 1024;

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { CodedError } from '@firecrew/base';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Home } from '../home/open-home.ts';
 import { createFile, readState, readText, replaceFile } from '../home/write-file.ts';
 import type { Settings } from '../settings/settings.ts';

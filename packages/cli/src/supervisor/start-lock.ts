@@ -2,7 +2,7 @@ import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CodedError, codeOf, isAlive } from '@firecrew/base';
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** How long the holder of a lock may take to say who it is, in ms. */
 export const HOLDER_ANSWER_MS = 1_500;

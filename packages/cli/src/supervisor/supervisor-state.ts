@@ -1,7 +1,7 @@
 import type { ProcessIdentity } from '@firecrew/base';
 import { isAlive } from '@firecrew/base';
 import { attemptSchema, type SupervisorFile, serverFileSchema, supervisorFileSchema, turnIdSchema } from '@firecrew/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { HomePaths } from '../home/home-paths.ts';
 import { readForeignState, readState, replaceFile } from '../home/write-file.ts';
 import { ROLES, type Role } from './decide-supervision.ts';

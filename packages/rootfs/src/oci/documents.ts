@@ -1,5 +1,5 @@
 import { CodedError } from '@firecrew/base';
-import { z } from 'zod';
+import * as z from 'zod';
 import { MAX_DOCUMENT_BYTES } from '../limits.ts';
 
 const MAX_TEXT = 4_096;

@@ -1,5 +1,5 @@
 import { CodedError } from '@firecrew/base';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { NpmPackage } from '../image/npm-packages.ts';
 
 /** Bytes of a recipe. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { CodedError } from '@firecrew/base';
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** Bytes of a manifest. */
 export const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CodedError, codeOf } from '@firecrew/base';
-import { z } from 'zod';
+import * as z from 'zod';
 import { type ArtifactDigest, artifactIdSchema } from './artifact-manifest.ts';
 import type { ImageStore } from './image-store.ts';
 import { planCollection, type UnusedSince } from './plan-collection.ts';

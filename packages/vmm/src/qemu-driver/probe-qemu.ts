@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
 import { messageOf } from '@firecrew/base';
 import type { BootFiles } from '@firecrew/rootfs';
-import type { Accelerator, OpenBootFiles } from '../machine/vm-assets.ts';
+import type { Accelerator, MachineModel, OpenBootFiles } from '../machine/vm-assets.ts';
 import type { DriverProbe } from '../port/driver.ts';
+import { machineArguments } from './qemu-arguments.ts';
 
 /** Time for `--version`, in `ms`. */
 const VERSION_TIMEOUT_MS = 10_000;
@@ -13,12 +14,24 @@ const PROBE_MEMORY = '256M';
 /** What the probe boot's console must hold: the first word of every line of guest-init. */
 const INIT_MARK = 'firecrew-init';
 
+/** What is asked of a host. */
+export interface QemuProbe {
+  readonly program: string;
+  readonly accelerator: Accelerator;
+  readonly machine: MachineModel;
+  readonly openFiles: OpenBootFiles;
+  /** Boot once; else only the emulator is asked. */
+  readonly boots: boolean;
+}
+
 /**
  * Whether this host can run VMs: the emulator answers, every file of the store holds what its digest says, and a machine with the real kernel
  * comes as far as guest-init within its time. An accelerator whose device opens and then hangs is found here, not in a mission.
  */
-export async function probeQemu(program: string, accelerator: Accelerator, openFiles: OpenBootFiles, boots: boolean): Promise<DriverProbe> {
+export async function probeQemu({ program, accelerator, machine, openFiles, boots }: QemuProbe): Promise<DriverProbe> {
   const no = (detail: string): DriverProbe => ({ available: false, isolation: 'vm', detail });
+  // Its tables leave the kernel nothing but the processor's own clock to calibrate with, and an emulated one does not tell its rate.
+  if (machine === 'microvm' && accelerator === 'tcg') return no('a microvm machine does not boot under emulation: use q35, or kvm');
   const version = await run(program, ['--version'], VERSION_TIMEOUT_MS);
   if (!version.ended) return no(`${program} does not run: ${version.text}`);
   const name = /version ([0-9.]+)/.exec(version.text)?.[1] ?? 'of unknown version';
@@ -36,18 +49,20 @@ export async function probeQemu(program: string, accelerator: Accelerator, openF
     return no(`there is nothing to boot: ${messageOf(error)}`);
   }
   const from = performance.now();
-  const boot = await run(program, probeArguments(accelerator, files), PROBE_BOOT_TIMEOUT_MS);
+  const boot = await run(program, probeArguments({ accelerator, machine }, files), PROBE_BOOT_TIMEOUT_MS);
   await files.close();
-  if (!boot.text.includes(INIT_MARK)) return no(`QEMU ${name} does not boot with ${accelerator}: ${boot.text.slice(-300)}`);
+  if (!boot.text.includes(INIT_MARK))
+    return no(`QEMU ${name} does not boot a ${machine} machine with ${accelerator}: ${boot.text.slice(-300)}`);
   const seconds = ((performance.now() - from) / 1000).toFixed(1);
   return yes(`, probe boot ${seconds} s`);
 }
 
 /** No disks: guest-init says that it misses them and resets. */
-function probeArguments(accelerator: Accelerator, files: BootFiles): string[] {
+function probeArguments(model: Pick<QemuProbe, 'accelerator' | 'machine'>, files: BootFiles): string[] {
   return [
     ...['-nodefaults', '-no-user-config', '-display', 'none', '-nic', 'none', '-no-reboot'],
-    ...['-machine', `q35,accel=${accelerator}`, '-m', PROBE_MEMORY, '-kernel', files.kernel.path, '-initrd', files.initrd.path],
+    ...machineArguments(model),
+    ...['-m', PROBE_MEMORY, '-kernel', files.kernel.path, '-initrd', files.initrd.path],
     ...[
       '-append',
       'console=ttyS0 quiet panic=-1 reboot=k,force no_timer_check',

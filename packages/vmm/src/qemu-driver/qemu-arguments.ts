@@ -24,18 +24,21 @@ export interface QemuMachine {
 export const LINK_RECONNECT_S = 1;
 
 /** Trimmed as measured: what a headless VM never uses costs boot time and attack surface. */
-const Q35 = 'q35,smm=off,hpet=off,usb=off,vmport=off,sata=off,smbus=off,graphics=off';
-const MICROVM = 'microvm,pcie=on';
+const MODELS = { q35: 'q35,smm=off,hpet=off,usb=off,vmport=off,sata=off,smbus=off,graphics=off', microvm: 'microvm,pcie=on' } as const;
 const CPU = { kvm: 'host', hvf: 'host', tcg: 'max' } as const;
 /** No calls that QEMU needs only for features that are off: no new programs, no other user, no other priorities. */
 const SECCOMP = 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny';
 
+/** Machine and processor, as every QEMU of a node gets them: what a probe boots is what VMs run on. */
+export function machineArguments({ machine, accelerator }: Pick<QemuMachine, 'machine' | 'accelerator'>): string[] {
+  return ['-machine', `${MODELS[machine]},accel=${accelerator}`, '-cpu', CPU[accelerator]];
+}
+
 /** The command line, without the program. No network card, no display, no default device. */
 export function qemuArguments(vm: QemuMachine): string[] {
-  const model = vm.machine === 'q35' ? Q35 : MICROVM;
   return [
     ...['-nodefaults', '-no-user-config', '-display', 'none', '-nic', 'none'],
-    ...['-machine', `${model},accel=${vm.accelerator}`, '-cpu', CPU[vm.accelerator]],
+    ...machineArguments(vm),
     ...['-m', `${vm.memoryMib}M`, '-smp', String(vm.cpus)],
     // A guest that resets, powers off or panics ends its QEMU; the event on the monitor says which.
     ...['-no-reboot', '-action', 'panic=exit-failure'],

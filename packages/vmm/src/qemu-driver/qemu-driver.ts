@@ -36,8 +36,8 @@ export class QemuDriver implements Driver {
 
   /** Boots once and remembers: the answer changes with the files, and then the driver is another one. */
   probe(): Promise<DriverProbe> {
-    const { accelerator, openFiles, probeBoot = true } = this.#options;
-    this.#probed ??= probeQemu(this.#program, accelerator, openFiles, probeBoot);
+    const { accelerator, machine = 'q35', openFiles, probeBoot: boots = true } = this.#options;
+    this.#probed ??= probeQemu({ program: this.#program, accelerator, machine, openFiles, boots });
     return this.#probed;
   }
 
