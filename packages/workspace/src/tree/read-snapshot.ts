@@ -106,7 +106,8 @@ export async function readManifestOfBlob(
     }
     if (isFile) canonical.update(tarPadding(size));
     if (kind === 'directory') canonical.update(writeTarHeader({ path, kind, size: 0 }));
-    entries.push({ path, kind, size, sha256: kind === 'directory' ? '' : hash.digest('hex') });
+    // A copy of its own: a small Buffer is a piece of a pool, and each kept one would keep the headers beside it.
+    entries.push({ path: new Uint8Array(path), kind, size, sha256: kind === 'directory' ? '' : hash.digest('hex') });
   }
   canonical.update(tarEnd());
   if (stored.digest('hex') !== canonical.digest('hex')) throw notCanonical(file);
