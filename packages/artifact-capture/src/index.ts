@@ -13,6 +13,7 @@ export {
   MAX_PATCH_BYTES,
   recordDiff,
 } from './diff/record-diff.ts';
+export { nameBytes, nameText } from './name-text.ts';
 export { isInside } from './output/is-inside.ts';
 export {
   EMPTY_MARKER_NAME,

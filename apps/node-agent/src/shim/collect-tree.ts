@@ -6,6 +6,8 @@ import {
   EXCLUDABLE_NAMES,
   HARD_EXCLUDED_NAMES,
   type ManifestEntry,
+  nameBytes,
+  nameText,
   readableName,
 } from '@firecrew/artifact-capture';
 import { CodedError } from '@firecrew/base';
@@ -94,11 +96,14 @@ function foldersOf(entries: readonly ManifestEntry[]): string[] {
   return [...folders];
 }
 
-/** Paths in which a tree differs from the base of the phase, for people and for the rules of the gate. */
+/** Paths in which a tree differs from the base of the phase, as `nameText` writes them: for the rules of the gate, which are text. */
 export function changedPaths(context: AttemptContext, entries: readonly ManifestEntry[]): string[] {
   const difference = compareManifests(context.state.base, entries);
   const pairs = [...difference.changed, ...difference.modeChanged, ...difference.typeChanged].map((item) => item.path);
-  return [...difference.added.map((entry) => entry.path), ...difference.deleted.map((entry) => entry.path), ...pairs].map((path) =>
-    Buffer.from(path).toString('utf8'),
-  );
+  return [...difference.added.map((entry) => entry.path), ...difference.deleted.map((entry) => entry.path), ...pairs].map(nameText);
+}
+
+/** A path of {@link changedPaths} for people and records, which hold no byte that is not text. */
+export function shownPath(path: string): string {
+  return Buffer.from(nameBytes(path)).toString('utf8');
 }

@@ -1,8 +1,18 @@
 import { join } from 'node:path';
-import { byteKey, compareEntries, type ManifestEntry, tarEnd, tarPadding, writeTarHeader } from '@firecrew/artifact-capture';
+import {
+  byteKey,
+  compareEntries,
+  type ManifestEntry,
+  nameBytes,
+  nameText,
+  tarEnd,
+  tarPadding,
+  writeTarHeader,
+} from '@firecrew/artifact-capture';
 import { planRestore } from '@firecrew/stop-gate';
 import { type BlobEntry, canonicaliseArchive, readBlobEntries } from '@firecrew/workspace';
 import type { AttemptContext, StagedTree } from './attempt-context.ts';
+import { shownPath } from './collect-tree.ts';
 import { inputFile } from './send-trees.ts';
 
 /**
@@ -17,11 +27,11 @@ export async function restoreProtected(
 ): Promise<{ tree: StagedTree; paths: readonly string[] }> {
   const { spec, paths, state } = context;
   if (spec.gate.protect.length === 0) return { tree, paths: [] };
-  const named = state.base.map((entry) => ({ path: Buffer.from(entry.path).toString('utf8'), entry }));
+  const named = state.base.map((entry) => ({ path: nameText(entry.path), entry }));
   const plan = planRestore(spec.gate.protect, named, changed);
   if (plan.restore.length === 0 && plan.remove.length === 0) return { tree, paths: [] };
   const restored = new Set(plan.restore.map((item) => byteKey(item.entry.path)));
-  const removed = new Set([...plan.remove.map((path) => byteKey(Buffer.from(path))), ...restored]);
+  const removed = new Set([...plan.remove.map((path) => byteKey(nameBytes(path))), ...restored]);
   const file = join(paths.staged, `round-${round}-restored.tar.zst`);
   const collected = pick(readBlobEntries(tree.file), (entry) => !removed.has(byteKey(entry.path)));
   const base = pick(readBlobEntries(inputFile(context, spec.base.blob.digest)), (entry) => restored.has(byteKey(entry.path)));
@@ -34,7 +44,10 @@ export async function restoreProtected(
     files: snapshot.entries.length,
   };
   const entries: readonly ManifestEntry[] = [...snapshot.entries].sort(compareEntries);
-  return { tree: { file, captured, entries }, paths: [...new Set([...plan.restore.map((item) => item.path), ...plan.remove])] };
+  return {
+    tree: { file, captured, entries },
+    paths: [...new Set([...plan.restore.map((item) => item.path), ...plan.remove])].map(shownPath),
+  };
 }
 
 async function* pick(entries: AsyncIterable<BlobEntry>, keep: (entry: BlobEntry) => boolean): AsyncGenerator<BlobEntry> {

@@ -10,7 +10,7 @@ import { CHECK_FEEDBACK_BYTES, type CheckResult, checkInputsChanged, checkIsDue,
 import { guestHealth, type Vm } from '@firecrew/vmm';
 import { readManifestOfBlob } from '@firecrew/workspace';
 import { type AttemptContext, type AttemptState, attemptMarker, roundRecord, type StagedTree } from './attempt-context.ts';
-import { changedPaths, collectTree } from './collect-tree.ts';
+import { changedPaths, collectTree, shownPath } from './collect-tree.ts';
 import { OutputTail } from './output-tail.ts';
 import { restoreProtected } from './restore-protected.ts';
 import { runCommand } from './run-command.ts';
@@ -183,7 +183,7 @@ export async function collect(context: AttemptContext, round: number, rescue: bo
   state.checkpoint = false;
   state.restoredPaths = restored.paths;
   const now = restored.paths.length === 0 ? paths : changedPaths(context, restored.tree.entries);
-  state.checkInputsChanged = spec.check === null ? [] : checkInputsChanged(now, spec.check.command).map((input) => input.path);
+  state.checkInputsChanged = spec.check === null ? [] : checkInputsChanged(now, spec.check.command).map((input) => shownPath(input.path));
   const changed = now.length > 0;
   roundRecord(state, round).changed = changed;
   context.events.add({ kind: 'collected', tree: restored.tree.captured, changed });
