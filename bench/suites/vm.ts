@@ -106,7 +106,19 @@ async function bootToPidOne(kernel: string, initrd: string): Promise<void> {
   const child = spawn(
     'qemu-system-x86_64',
     [
-      ...['-nodefaults', '-no-user-config', '-display', 'none', '-nic', 'none', '-no-reboot', '-cpu', 'max,la57=off', '-m', `${GUEST_MIB}M`],
+      ...[
+        '-nodefaults',
+        '-no-user-config',
+        '-display',
+        'none',
+        '-nic',
+        'none',
+        '-no-reboot',
+        '-cpu',
+        'max,la57=off',
+        '-m',
+        `${GUEST_MIB}M`,
+      ],
       ...['-machine', 'q35,accel=tcg,smm=off,hpet=off,usb=off,vmport=off,sata=off,smbus=off,graphics=off'],
       ...[
         '-kernel',

@@ -184,6 +184,17 @@ describe('a mission without a repository', () => {
     expect(page.headers.get('content-security-policy')).toBe("default-src 'none'; sandbox");
   });
 
+  it('keeps what an agent calls like the record beside the record', async () => {
+    node = await FakeNode.connect(server);
+    const id = await create({ repository, phases: [phase] });
+    await node.finish(await node.accept(), { 'record.json': '{"verified":true}', '.claude/settings.json': '{}', 'NO-OUTPUT.md': 'none' });
+    expect((await ended(id)).state).toBe('completed');
+    expect((await documents(id)).map(({ name }) => name).sort()).toEqual(['files/NO-OUTPUT.md', 'files/record.json']);
+    const { artifacts } = (await server.call('GET', `/v1/missions/${id}/artifacts`)).body as { artifacts: { id: string; name: string }[] };
+    const record = artifacts.find(({ name }) => name === 'record.json');
+    expect((await server.call('GET', `/v1/missions/${id}/artifacts/${record?.id}`)).body).toMatchObject({ missionId: id });
+  });
+
   it('says so when a phase left nothing, and fails unless that is allowed', async () => {
     node = await FakeNode.connect(server);
     const strict = await create({ repository, phases: [phase] });

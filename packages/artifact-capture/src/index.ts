@@ -14,6 +14,7 @@ export {
   recordDiff,
 } from './diff/record-diff.ts';
 export { nameBytes, nameText } from './name-text.ts';
+export { documentName } from './output/document-name.ts';
 export { isInside } from './output/is-inside.ts';
 export {
   EMPTY_MARKER_NAME,

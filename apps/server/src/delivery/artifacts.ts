@@ -14,6 +14,9 @@ export interface NewArtifact {
   readonly truncated: boolean;
 }
 
+/** Name of the artifact that says what was done, by whom and how. */
+export const RECORD_NAME = 'record.json';
+
 /** Bytes of one artifact that is held in memory while it is stored. */
 const MAX_ARTIFACT_BYTES = 64 * 1024 * 1024;
 

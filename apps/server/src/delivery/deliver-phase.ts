@@ -7,7 +7,7 @@ import { type MissionRow, tables } from '@firecrew/store';
 import type { CommitDiff } from '@firecrew/workspace';
 import type { ServerContext } from '../context.ts';
 import { type InputTree, missionRow, phaseInput, samePhase, workspaceIdOf } from '../driver/mission-facts.ts';
-import { type NewArtifact, storeArtifacts } from './artifacts.ts';
+import { type NewArtifact, RECORD_NAME, storeArtifacts } from './artifacts.ts';
 import { attemptRow, buildRecord } from './build-record.ts';
 import { checkState, importResult } from './import-result.ts';
 import { pushDelivery } from './push-delivery.ts';
@@ -87,7 +87,7 @@ async function deliver(context: ServerContext, missionId: string, action: Delive
   const artifacts: NewArtifact[] = [
     ...diffArtifacts(made.diff),
     {
-      name: 'record.json',
+      name: RECORD_NAME,
       kind: 'record',
       mime: 'application/json',
       bytes: Buffer.from(`${JSON.stringify(record, null, 2)}\n`),

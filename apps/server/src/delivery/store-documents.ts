@@ -1,11 +1,12 @@
 import { Readable } from 'node:stream';
-import { byteKey, EMPTY_MARKER_NAME, emptyMarker, keepFiles, mimeTypeOf } from '@firecrew/artifact-capture';
+import { byteKey, documentName, EMPTY_MARKER_NAME, emptyMarker, keepFiles, mimeTypeOf } from '@firecrew/artifact-capture';
 import { findBackend } from '@firecrew/backend';
 import { newId } from '@firecrew/base';
 import type { MissionRow, tables } from '@firecrew/store';
 import { readBlobEntries, readManifestOfBlob } from '@firecrew/workspace';
 import type { ServerContext } from '../context.ts';
 import { type InputTree, workspaceIdOf } from '../driver/mission-facts.ts';
+import { RECORD_NAME } from './artifacts.ts';
 
 type ArtifactRow = typeof tables.artifacts.$inferInsert;
 
@@ -56,8 +57,10 @@ export async function storeDocuments(
         truncated: false,
       });
     };
+    // A path that an agent chose never takes the place of what the platform says.
+    const taken = new Set([RECORD_NAME, EMPTY_MARKER_NAME]);
     for await (const entry of readBlobEntries(after.file)) {
-      if (wanted.has(byteKey(entry.path))) await store(Buffer.from(entry.path).toString('utf8'), entry.content);
+      if (wanted.has(byteKey(entry.path))) await store(documentName(entry.path, taken), entry.content);
     }
     if (isEmpty) await store(EMPTY_MARKER_NAME, Readable.from([Buffer.from(emptyMarker(place.phaseId))]));
     const beyond = kept.slice(MAX_DOCUMENTS).map((entry) => ({ path: entry.path, rule: 'too_many' }));

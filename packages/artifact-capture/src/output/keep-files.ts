@@ -66,7 +66,7 @@ function leftOutRule(
   const parts = splitPath(entry.path);
   const folders = parts.slice(0, -1);
   if (folders.some((name) => isGitName(name) || excluded.includes(byteKey(name)))) return 'excluded_folder';
-  if (parts.at(-1)?.[0] === DOT) return 'dot_file';
+  if (parts.some((name) => name[0] === DOT)) return 'dot_file';
   const key = byteKey(entry.path);
   if (placed.get(key) === entry.sha256) return 'scaffolding';
   const old = known.get(key);

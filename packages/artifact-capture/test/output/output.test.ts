@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  documentName,
   EMPTY_MARKER_NAME,
   emptyMarker,
   isInside,
@@ -58,7 +59,7 @@ describe('keepFiles', () => {
   });
 
   it('says that nothing was left, with a marker that names the way out', () => {
-    expect(keepFiles([file('.hidden')], [], []).isEmpty).toBe(true);
+    expect(keepFiles([file('.hidden'), file('.claude/settings.json'), file('a/.cache/x')], [], []).isEmpty).toBe(true);
     expect(EMPTY_MARKER_NAME).toBe('NO-OUTPUT.md');
     expect(emptyMarker('p1')).toContain('allowEmpty: true');
   });
@@ -128,5 +129,16 @@ describe('isInside', () => {
     ['/root', '/root/a\0', false],
   ])('root %s, path %s: %s', (root, path, inside) => {
     expect(isInside(root, path)).toBe(inside);
+  });
+});
+
+describe('documentName', () => {
+  it('never gives a name twice, nor one of the platform', () => {
+    const taken = new Set(['record.json']);
+    const names = ['a.md', 'files/record.json', 'record.json', 'r\xff', 'r\xfe'].map((name) =>
+      documentName(Buffer.from(name, 'latin1'), taken),
+    );
+    expect(names).toEqual(['a.md', 'files/record.json', 'files/files/record.json', 'r\\xff', 'r\\xfe']);
+    expect(documentName(bytes('r\\xff'), taken)).toBe('files/r\\xff');
   });
 });
