@@ -79,7 +79,10 @@ describe.skipIf(missing !== '')(`missions in VMs of QEMU under emulation${missin
       { kind: 'lost', reason: 'guest_lost' },
       { kind: 'completed' },
     ]);
-    const collected = (await turnEvents(id)).flatMap((body) => (body.kind === 'collected' ? [body.changed] : []));
+    const events = await turnEvents(id);
+    const why = events.flatMap((body) => (body.kind === 'attempt.ended' ? [body.detail] : []));
+    expect(why[0]).toContain('guest_poweroff');
+    const collected = events.flatMap((body) => (body.kind === 'collected' ? [body.changed] : []));
     expect(collected).toEqual([true, true]);
   });
 

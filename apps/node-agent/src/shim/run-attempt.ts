@@ -12,6 +12,7 @@ import {
 import { type AttemptResult, type AttemptStep, GENERATION } from '@firecrew/protocol';
 import { gradeVerification } from '@firecrew/stop-gate';
 import type { AttemptContext } from './attempt-context.ts';
+import { describeExit } from './describe-exit.ts';
 import { boot, check, collect, decideGate, destroy, fetchInputs, inject, runAgent, setUp } from './steps.ts';
 
 /** Time an aborted step may take to come back before the attempt goes on without it. */
@@ -96,7 +97,7 @@ export class AttemptRun {
     // A VM that ends by itself is lost; one that we destroy has left the state by then.
     void vm?.exited.then((exit) => {
       if (this.#context.state.vm === vm && this.#machine.action.type !== 'destroy') {
-        this.interrupt({ type: 'guest_lost', detail: `the guest ended by itself (${exit.signal ?? `exit ${exit.code ?? 'unknown'}`})` });
+        this.interrupt({ type: 'guest_lost', detail: `the guest ended by itself (${describeExit(exit)})` });
       }
     });
     return answer;

@@ -2,6 +2,7 @@ import { CodedError, codeOf } from '@firecrew/base';
 import type { LinkSession } from '@firecrew/link';
 import type { ExecEnd } from '@firecrew/protocol';
 import { followExec, GuestRefusal, isLinkError, killExec, startExec, type Vm, waitExec } from '@firecrew/vmm';
+import { describeExit } from './describe-exit.ts';
 
 /** A command in a VM. */
 export interface Command {
@@ -24,7 +25,7 @@ const KILL_TIMEOUT_MS = 5_000;
  */
 export async function runCommand(vm: Vm, command: Command, signal: AbortSignal): Promise<ExecEnd> {
   const gone = vm.exited.then((exit): never => {
-    throw new CodedError('guest_lost', `the VM ended (${exit.signal ?? `exit ${exit.code ?? 'unknown'}`}) while "${command.id}" ran`, {
+    throw new CodedError('guest_lost', `the VM ended (${describeExit(exit)}) while "${command.id}" ran`, {
       id: vm.id,
     });
   });
