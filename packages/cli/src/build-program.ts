@@ -265,8 +265,9 @@ function addImages(program: Command, command: AddCommand): void {
     .option('--node <file>', 'Node for the guest (default: the one that runs this)')
     .option('--agent <file>', 'guest agent in one file (default: the one of this firecrew)')
     .option('--level <n>', 'how hard to pack, 1 to 22 (default: 19, about a minute; 3 takes seconds)')
+    .option('--out <dir>', 'write its files to this new folder instead, to build into an image of your own as /opt/firecrew')
     .addOption(json())
-    .addHelpText('after', example('payload --level 3'));
+    .addHelpText('after', `${example('payload --level 3')}\n  $ firecrew image payload --out rootfs/opt/firecrew`);
   add('list', 'list images, kernels and payloads').addOption(json()).addHelpText('after', example('list --json'));
   add('verify [names...]', 'read all of them, or these, against their digests')
     .addOption(json())

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
@@ -96,6 +96,18 @@ describe('images of a home', () => {
     expect(readdirSync(join(home.root, 'images')).filter((name) => name.startsWith('making-'))).toEqual([]);
   });
 
+  it('writes the payload as a folder that an image of somebody else can hold', async () => {
+    const out = join(home.folder, 'rootfs/opt/firecrew');
+    const { code, stdout, stderr } = await home.run('image', 'payload', '--out', out, '--json');
+    expect(code, stderr).toBe(0);
+    const said = JSON.parse(stdout) as { files: string[] };
+    expect(said).toMatchObject({ folder: out, mountPoint: '/opt/firecrew' });
+    expect(said.files).toEqual(expect.arrayContaining(['bin/node', 'guest-agent.mjs', 'lib/ld.so', 'run']));
+    for (const name of said.files) expect(statSync(join(out, name)).mode & 0o777).toBe(/^(?:bin|lib)\//.test(name) ? 0o755 : 0o644);
+    expect(readFileSync(join(out, 'run'), 'utf8').split('\n')[0]).toBe('/opt/firecrew/bin/node');
+    expect(existsSync(join(home.root, 'images'))).toBe(false);
+  });
+
   /** [words, code] */
   const WRONG: readonly (readonly [string, string])[] = [
     ['image build', 'usage_wrong'],
@@ -105,6 +117,8 @@ describe('images of a home', () => {
     ['image build --from nothing-like-this', 'usage_wrong'],
     ['image kernel --from none --init none', 'source_unreadable'],
     ['image payload --level 99', 'usage_wrong'],
+    ['image payload --level 3 --out x', 'usage_wrong'],
+    ['image payload --out .', 'usage_wrong'],
     ['image verify nothing', 'image_unknown'],
     ['image remove nothing', 'image_unknown'],
     ['image export nothing -o x', 'image_unknown'],

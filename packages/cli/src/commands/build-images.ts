@@ -14,9 +14,12 @@ import {
   linksOf,
   npmPackagesOf,
   type OnProgress,
+  PAYLOAD_MOUNT,
   PAYLOAD_NAME,
   parseRecipe,
+  payloadEntries,
   type StagingFolders,
+  writePayload,
 } from '@firecrew/rootfs';
 import { UsageError } from '../exit-codes.ts';
 import { chooseSource, type SourcePlace } from '../images/choose-source.ts';
@@ -53,13 +56,35 @@ export async function imageKernelCommand(context: CommandContext, raw: Raw): Pro
   });
 }
 
-/** `firecrew image payload`: Node and the guest agent as a disk. */
+/** `firecrew image payload`: Node and the guest agent as a disk, or as a folder. */
 export async function imagePayloadCommand(context: CommandContext, raw: Raw): Promise<number> {
   const node = fileOption(context, raw.node) ?? process.execPath;
   const agent = fileOption(context, raw.agent) ?? locateGuestProgram('agent');
   const level = readLevel(textOf(raw.level));
+  const out = textOf(raw.out);
+  if (out !== undefined && level !== undefined)
+    throw new UsageError('usage_wrong', 'a folder is not packed', { action: 'Give either --out DIR or --level N.' });
+  if (out !== undefined) return await writePayloadFolder(context, { node, agent }, resolve(context.cwd, out), raw.json === true);
   return await make(context, PAYLOAD_NAME, raw.json === true, async ({ target }, signal, onProgress) => {
     return await buildPayload({ node, agent, level, target, signal, onProgress });
+  });
+}
+
+async function writePayloadFolder(
+  { out }: CommandContext,
+  programs: { readonly node: string; readonly agent: string },
+  folder: string,
+  json: boolean,
+): Promise<number> {
+  if (existsSync(folder))
+    throw new UsageError('usage_wrong', `${folder} is there already`, { id: folder, action: 'Name a folder that is not there.' });
+  return await whileWatched(out, async (signal) => {
+    const entries = await payloadEntries({ ...programs, signal });
+    await writePayload(entries, folder);
+    const bytes = entries.reduce((sum, { content }) => sum + content.length, 0);
+    if (json) out.line(JSON.stringify({ folder, mountPoint: PAYLOAD_MOUNT, bytes, files: entries.map(({ path }) => path) }));
+    else out.line(`${folder}: ${entries.length} files, ${mebibytes(bytes)} MiB, made for ${PAYLOAD_MOUNT} of an image`);
+    return 0;
   });
 }
 
