@@ -39,6 +39,8 @@ export interface AgentConfig {
   readonly platform: Readonly<Record<string, string>>;
   /** End when the descriptor of the configuration closes: then the host's process is gone. */
   readonly lifeline: boolean;
+  /** Longest time without a session before the agent gives its host up and ends, in `ms`; null: for ever. */
+  readonly aloneMs: number | null;
 }
 
 /** A configuration and, where it came over a descriptor, the end of that. */
@@ -122,6 +124,7 @@ export function parseConfig(text: string): AgentConfig {
     environment: take('environment', isEnvironment),
     platform: take('platform', isEnvironment),
     lifeline: take('lifeline', isBoolean),
+    aloneMs: take('aloneMs', isTime),
   };
   const unknown = [...fields.keys()][0];
   if (unknown !== undefined) throw badConfig(`"${unknown}" is not a field of this generation`);
@@ -153,6 +156,7 @@ const isFolders = (value: unknown): value is readonly string[] =>
 const isSecret = (value: unknown): value is string => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
 const isBoolean = (value: unknown): value is boolean => typeof value === 'boolean';
 const isPositive = (value: unknown): value is number => typeof value === 'number' && Number.isInteger(value) && value > 0;
+const isTime = (value: unknown): value is number | null => value === null || isPositive(value);
 const isPort = (value: unknown): value is number => typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 65_535;
 const isEnvironment = (value: unknown): value is Readonly<Record<string, string>> =>
   isRecord(value) &&

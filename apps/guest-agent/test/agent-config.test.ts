@@ -23,6 +23,7 @@ const config = {
   environment: { PATH: '/bin' },
   platform: {},
   lifeline: true,
+  aloneMs: 600_000,
 };
 
 let folder = '';
@@ -42,6 +43,7 @@ describe('the configuration of the agent', () => {
     { what: 'the secret is short', change: { secret: SECRET.slice(2) } },
     { what: 'the socket path is relative', change: { socketPath: 's' } },
     { what: 'a port is out of range', change: { ports: { proxy: 65_536, model: 0 } } },
+    { what: 'a time is none', change: { aloneMs: 0 } },
     { what: 'a variable is no text', change: { environment: { A: 1 } } },
     { what: 'a variable holds a NUL', change: { platform: { A: 'a\0b' } } },
     { what: 'the generation is 0', change: { generation: 0 } },

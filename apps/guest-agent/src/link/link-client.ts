@@ -29,22 +29,31 @@ export class LinkClient {
     return this.#session;
   }
 
-  /** Runs until `close`. Rejects with `link_unreachable` when no first session came up, `link_refused` when the host wants none of this agent. */
+  /**
+   * Runs until `close`. Rejects with `link_unreachable` when no first session came up, `link_refused` when the host wants none of this agent,
+   * `host_gone` when the link stayed away for longer than the configuration allows.
+   */
   async run(): Promise<void> {
-    const startedAt = performance.now();
     let pauseMs = REDIAL_FIRST_MS;
     let wasUp = false;
+    let alone = performance.now();
     while (!this.#stop.signal.aborted) {
       try {
         this.#session = await this.#dial();
         wasUp = true;
         pauseMs = REDIAL_FIRST_MS;
         const end = await this.#session.closed;
+        alone = performance.now();
         this.#note(`link ended: ${end.code}`);
       } catch (error) {
         if (codeOf(error) === 'link_refused') throw error;
-        if (!wasUp && performance.now() - startedAt > FIRST_DIAL_MAX_MS) {
+        const aloneMs = performance.now() - alone;
+        if (!wasUp && aloneMs > FIRST_DIAL_MAX_MS) {
           throw new CodedError('link_unreachable', `The host did not take the link within ${FIRST_DIAL_MAX_MS} ms.`, { cause: error });
+        }
+        // Nobody is left who would end this guest: it ends itself.
+        if (wasUp && aloneMs > (this.#config.aloneMs ?? Number.POSITIVE_INFINITY)) {
+          throw new CodedError('host_gone', `The host did not take the link again within ${this.#config.aloneMs} ms.`, { cause: error });
         }
         this.#note(`dial failed: ${codeOf(error) ?? messageOf(error)}`);
       }

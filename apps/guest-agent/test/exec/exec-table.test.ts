@@ -24,6 +24,7 @@ beforeEach(async () => {
     environment: { PATH: '/usr/bin:/bin' },
     platform: {},
     lifeline: false,
+    aloneMs: null,
   };
   table = new ExecTable(config, { proxy: undefined, model: undefined });
 });

@@ -2,6 +2,9 @@ import { dirname } from 'node:path';
 import { GENERATION } from '@firecrew/protocol';
 import type { BootSpec, GuestPaths } from '../port/driver.ts';
 
+/** Longest time that a VM goes on without its host, in `ms`: a link that broke is back within seconds, and who should end the VM may be gone. */
+export const GUEST_ALONE_MS = 600_000;
+
 /** Where things are for the guest agent, which depends on what it runs in. */
 export interface GuestPlace {
   readonly paths: GuestPaths & { readonly state: string };
@@ -41,6 +44,7 @@ export function guestConfig(spec: BootSpec, place: GuestPlace, secret: Uint8Arra
     etc: place.etc,
     attemptMarker: spec.attemptMarker,
     lifeline: place.lifeline,
+    aloneMs: place.lifeline ? null : GUEST_ALONE_MS,
     environment: {
       PATH: place.searchPath,
       HOME: paths.home,
