@@ -193,6 +193,10 @@ describe('a mission without a repository', () => {
     const { artifacts } = (await server.call('GET', `/v1/missions/${id}/artifacts`)).body as { artifacts: { id: string; name: string }[] };
     const record = artifacts.find(({ name }) => name === 'record.json');
     expect((await server.call('GET', `/v1/missions/${id}/artifacts/${record?.id}`)).body).toMatchObject({ missionId: id });
+    const archive = await server.call('GET', `/v1/missions/${id}/archive`);
+    expect([archive.status, archive.headers.get('content-type')]).toEqual([200, 'application/x-tar']);
+    const files = String(archive.body).match(/phase-1\/attempt-1\/[\w./-]+/g);
+    expect(files?.sort()).toEqual(['files/NO-OUTPUT.md', 'files/record.json', 'record.json'].map((name) => `phase-1/attempt-1/${name}`));
   });
 
   it('says so when a phase left nothing, and fails unless that is allowed', async () => {

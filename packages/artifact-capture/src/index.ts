@@ -14,6 +14,7 @@ export {
   recordDiff,
 } from './diff/record-diff.ts';
 export { nameBytes, nameText } from './name-text.ts';
+export { type ArchivedArtifact, archivePaths, MAX_ARCHIVE_FOLDERS } from './output/archive-path.ts';
 export { documentName } from './output/document-name.ts';
 export { isInside } from './output/is-inside.ts';
 export {

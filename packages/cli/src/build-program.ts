@@ -184,8 +184,9 @@ function addMissions(program: Command, command: AddCommand): void {
     .addHelpText('after', example('fetch 4k7q --push origin'));
   command(program, 'artifacts <id>', 'list the outputs of a mission')
     .option('--download <dir>', 'save them in this folder')
+    .option('--archive <file>', 'save all of them in one tar, with their folders')
     .addOption(json())
-    .addHelpText('after', example('artifacts 4k7q --download ./out'));
+    .addHelpText('after', `${example('artifacts 4k7q --download ./out')}\n  $ firecrew artifacts 4k7q --archive out.tar`);
 }
 
 function addRecipes(program: Command, command: AddCommand): void {

@@ -49,6 +49,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   artifacts: async (context, call) =>
     await (await import('./commands/artifacts.ts')).artifactsCommand(context, first(call), {
       download: text(call, 'download'),
+      archive: text(call, 'archive'),
       json: json(call),
     }),
   fleet: async (context, call) => await (await import('./commands/fleet.ts')).fleetCommand(context, json(call)),

@@ -136,6 +136,12 @@ describe('a run', () => {
     const saved = await home.run('artifacts', id, '--download', 'out', '--json');
     expect(saved.code).toBe(0);
     expect(JSON.parse(readFileSync(join(home.folder, 'out/record.json'), 'utf8')).missionId).toBe(id);
+    const packed = await home.run('artifacts', id, '--archive', 'out.tar');
+    expect(packed.code, packed.stderr).toBe(0);
+    const listed = execFileSync('tar', ['-tf', join(home.folder, 'out.tar')], { encoding: 'utf8' });
+    expect(listed.split('\n')).toContain('phase-1/attempt-1/record.json');
+    const again = await home.run('artifacts', id, '--archive', 'out.tar');
+    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('is there already')]);
     expect((await home.run('show', id)).stdout).toContain('completed');
   });
 

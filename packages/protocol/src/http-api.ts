@@ -225,6 +225,7 @@ export const apiPaths = {
   pack: (id: string) => `/v1/missions/${id}/pack`,
   artifacts: (id: string) => `/v1/missions/${id}/artifacts`,
   artifact: (id: string, artifactId: string) => `/v1/missions/${id}/artifacts/${artifactId}`,
+  archive: (id: string) => `/v1/missions/${id}/archive`,
   fleet: '/v1/fleet',
   joinTokens: '/v1/join-tokens',
 } as const;

@@ -172,6 +172,12 @@ export class FirecrewClient {
     });
   }
 
+  /** Streams a tar of all outputs of a mission into the new file `file`. */
+  async downloadArchive(id: string, file: string): Promise<ReceivedFile> {
+    const call = get(apiPaths.archive(id));
+    return await receiveFile(await send(this.#context, call), call, file);
+  }
+
   /** Streams the pack of a mission's delivered branch into the new file `file`. Throws `nothing_delivered`. */
   async pack(id: string, file: string): Promise<ReceivedPack> {
     const call = get(apiPaths.pack(id));

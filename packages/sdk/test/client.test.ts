@@ -123,6 +123,17 @@ describe('files', () => {
     expect(readFileSync(join(folder, 'pack'), 'utf8')).toBe('PACK');
   });
 
+  it('arrive all together as one archive, or not at all', async () => {
+    server.answer = (one, response) => response.writeHead(one.url === `/v1/missions/${MISSION}/archive` ? 200 : 404).end('TAR');
+    expect(await client.downloadArchive(MISSION, join(folder, 'all.tar'))).toEqual({ bytes: 3, digest: sha256('TAR') });
+    server.answer = (_one, response) => {
+      response.writeHead(200).write('half');
+      setImmediate(() => response.destroy());
+    };
+    expect(await caught(client.downloadArchive(MISSION, join(folder, 'half.tar')))).toMatchObject({ code: 'unreachable' });
+    expect(existsSync(join(folder, 'half.tar'))).toBe(false);
+  });
+
   it('that break off leave nothing behind', async () => {
     server.answer = (_one, response) => {
       response.writeHead(200, { 'content-length': '100' });

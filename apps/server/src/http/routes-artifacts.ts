@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { safeDownloadName } from '@firecrew/artifact-capture';
+import { archivePaths, safeDownloadName } from '@firecrew/artifact-capture';
 import { CodedError } from '@firecrew/base';
 import { artifactViewSchema } from '@firecrew/protocol';
 import { tables } from '@firecrew/store';
@@ -9,12 +9,13 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import * as z from 'zod';
 import type { ServerContext } from '../context.ts';
 import { workspaceIdOf } from '../driver/mission-facts.ts';
+import { artifactArchive } from './artifact-archive.ts';
 import { findCaller } from './auth.ts';
 import { ownMission } from './routes-missions.ts';
 
 const params = z.object({ id: z.string().max(64) });
 
-/** Outputs of a mission: the list, the bytes of one, and the pack of its delivered branch. */
+/** Outputs of a mission: the list, the bytes of one, all in one archive, and the pack of its delivered branch. */
 export function artifactRoutes(root: FastifyInstance, context: ServerContext): void {
   const app = root.withTypeProvider<ZodTypeProvider>();
 
@@ -51,6 +52,29 @@ export function artifactRoutes(root: FastifyInstance, context: ServerContext): v
         .send(blob.stream);
     },
   );
+
+  app.get('/v1/missions/:id/archive', { schema: { params } }, async (request, reply) => {
+    const row = await ownMission(context, await findCaller(context.db, request), request.params.id);
+    const found = await context.db
+      .select({ artifact: tables.artifacts, phase: tables.phases.position })
+      .from(tables.artifacts)
+      .leftJoin(tables.phases, and(eq(tables.phases.missionId, tables.artifacts.missionId), eq(tables.phases.id, tables.artifacts.phaseId)))
+      .where(eq(tables.artifacts.missionId, row.id))
+      .orderBy(asc(tables.artifacts.createdAt), asc(tables.artifacts.name));
+    const paths = archivePaths(found.map(({ artifact: { id, name, attempt }, phase }) => ({ id, name, attempt, phase })));
+    const workspaceId = workspaceIdOf(row.workspaceId);
+    const files = found.map(({ artifact: { bytes, createdAt, digest } }, index) => ({
+      path: paths[index] ?? digest,
+      bytes,
+      at: createdAt,
+      open: async () => (await context.blobs.open(workspaceId, digest)).stream,
+    }));
+    return await reply
+      .header('content-type', 'application/x-tar')
+      .header('x-content-type-options', 'nosniff')
+      .header('content-disposition', `attachment; filename="${row.id}.tar"`)
+      .send(artifactArchive(files));
+  });
 
   app.get('/v1/missions/:id/pack', { schema: { params } }, async (request, reply) => {
     const row = await ownMission(context, await findCaller(context.db, request), request.params.id);
