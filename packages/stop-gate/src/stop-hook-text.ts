@@ -116,7 +116,23 @@ if [ -e "$config/check" ]; then
   if timeout -k 1 1 true 2>/dev/null; then
     timeout -k 5 "$limit" /bin/sh "$config/check" >"$state/output" 2>&1 </dev/null
   else
-    /bin/sh "$config/check" >"$state/output" 2>&1 </dev/null
+    /bin/sh "$config/check" >"$state/output" 2>&1 </dev/null &
+    check=$!
+    (
+      left=$limit
+      while [ "$left" -gt 0 ]; do
+        sleep 1 || exit
+        left=$((left - 1))
+      done
+      kill -TERM "$check"
+      sleep 5
+      kill -KILL "$check"
+    ) >/dev/null 2>&1 </dev/null &
+    guard=$!
+    wait "$check" 2>/dev/null
+    code=$?
+    kill "$guard" 2>/dev/null
+    (exit "$code")
   fi
   code=$?
   if [ "$code" -ne 0 ]; then

@@ -119,6 +119,14 @@ export class HookHome {
     writeFileSync(this.at('config', HOOK_CONFIG[name]), text);
   }
 
+  /** The PATH of the scripts with this program before all others. */
+  pathWith(name: string, script: string): string {
+    const folder = this.at('before');
+    mkdirSync(folder);
+    writeFileSync(join(folder, name), script, { mode: 0o755 });
+    return `${folder}:${this.#path}`;
+  }
+
   stop(event: unknown = { hook_event_name: 'Stop', background_tasks: [] }, env: Readonly<Record<string, string>> = {}): Stop {
     const run = this.run([this.at('stop-hook'), this.at('config'), this.at('state')], JSON.stringify(event), env);
     const answer: unknown = run.status === 0 && run.stdout !== '' ? JSON.parse(run.stdout) : undefined;

@@ -146,6 +146,17 @@ describeUnderShells('the Stop hook', (shell) => {
     expect(home.outcome().lastReason).toBe('check_failed');
   });
 
+  it('bounds a check also where no timeout can be run', () => {
+    const PATH = home.pathWith('timeout', '#!/bin/sh\nexit 127\n');
+    home.install({ requireChange: false, check: 'exec sleep 30' }, { checkTimeoutS: 1 });
+    expect(home.stop(undefined, { PATH }).reason).toContain('did not end within 1 seconds');
+    expect(home.outcome().lastReason).toBe('check_timed_out');
+    home.install({ requireChange: false, check: 'echo out; exit 7' });
+    expect(home.stop(undefined, { PATH }).reason).toMatch(/status 7[\s\S]*out/);
+    home.install({ requireChange: false, check: 'true' });
+    expect(home.stop(undefined, { PATH })).toMatchObject({ status: 0, reason: undefined });
+  });
+
   it('runs a check with quotes, dollars, backquotes and backslashes as written, and nothing else', () => {
     const check = `printf '%s' "it's \\"quoted\\" \\\\ \\$HOME \\\`touch ${home.at('canary')}\\\`" >&2; exit 4`;
     home.install({ requireChange: false, check });
