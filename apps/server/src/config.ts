@@ -50,6 +50,12 @@ export const serverConfigSchema = z.strictObject({
         .default([]),
     })
     .prefault({}),
+  images: z
+    .string()
+    .startsWith('/')
+    .nullable()
+    .default(null)
+    .describe('Root of the image store whose artifacts nodes may fetch; null offers none.'),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error']).default('info'),
 });
 export type ServerConfig = z.infer<typeof serverConfigSchema>;

@@ -38,6 +38,10 @@ export const nodeCapabilitiesSchema = z.object({
       detail: z.string().describe('Version, or why the isolation is what it is.'),
     }),
   ),
+  unavailable: z
+    .array(z.object({ driver: driverSchema, detail: z.string().max(2000) }))
+    .optional()
+    .describe('Drivers that are configured and cannot be used now, and why; always present from nodes that know the field.'),
   kvm: z.boolean(),
   cpus: z.int().min(1),
   platform: z.string(),
@@ -106,6 +110,11 @@ export const serverMessageSchema = z.discriminatedUnion('t', [
       .array(z.object({ ...key, acked: countSchema, logOffset: countSchema }))
       .describe('Turns of the hello that are still wanted, with what the server holds of them.'),
     drop: z.array(z.object(key)).describe('Turns of the hello that are fenced off: kill, collect nothing, remove.'),
+    imagesToken: z
+      .string()
+      .max(200)
+      .optional()
+      .describe('Bearer for fetching images from this server while this link is up; absent where it offers none.'),
   }),
   z.object({ t: z.literal('refused'), code: z.string(), message: z.string() }),
   z.object({
@@ -133,6 +142,15 @@ export const SERVER_MESSAGE_TYPES = [
   'error',
 ] as const;
 
+/** Names of one answer to a node that asks for images. */
+export const MAX_OFFERED_IMAGES = 1_000;
+
+/** What a server offers its nodes: names of its image store with the ids of the artifacts behind them. */
+export const offeredImagesSchema = z.object({
+  images: z.array(z.object({ name: z.string().max(64), id: z.string().regex(/^sha256:[0-9a-f]{64}$/) })).max(MAX_OFFERED_IMAGES),
+});
+export type OfferedImages = z.infer<typeof offeredImagesSchema>;
+
 /** The bytes a node signs to prove that it holds its key. */
 export function nodeHelloText(nonce: string, nodeId: string, bootId: string): string {
   return `firecrew-node-hello\n${nonce}\n${nodeId}\n${bootId}`;
@@ -144,4 +162,7 @@ export const nodeDataPaths = {
   blob: (turnId: string, attempt: number, digest: string) => `/v1/node/turns/${turnId}/${attempt}/blobs/${digest}`,
   log: (turnId: string, attempt: number, offset: number) => `/v1/node/turns/${turnId}/${attempt}/log?offset=${offset}`,
   join: '/v1/node/join',
+  images: '/v1/node/images',
+  imageManifest: (digest: string) => `/v1/node/images/${digest}`,
+  imageFile: (digest: string, fileDigest: string) => `/v1/node/images/${digest}/files/${fileDigest}`,
 } as const;

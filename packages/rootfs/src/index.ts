@@ -1,3 +1,18 @@
+export {
+  decideRetry,
+  FETCH_ABSENT_MS,
+  FETCH_PAUSE_MAX_MS,
+  FETCH_PAUSE_MIN_MS,
+  FETCH_PROGRESS_BYTES,
+  FETCH_REST_MS,
+  type FetchState,
+  faultOf,
+  MAX_FETCH_TRIES,
+  NOT_TRIED,
+} from './fetch/decide-retry.ts';
+export { type ArtifactOrigin, type FetchOptions, fetchArtifact } from './fetch/fetch-artifact.ts';
+export { judgeReply, type ReplyFault } from './fetch/judge-reply.ts';
+export type { TransferStep } from './fetch/plan-transfer.ts';
 export { type BuildImageOptions, buildImage, IMAGE_BLOCK_BYTES, IMAGE_ZSTD_LEVEL, ROOT_FILE } from './image/build-image.ts';
 export { FIXED_TIME_SECONDS, type ImageSource } from './image/lay-out-source.ts';
 export type { NpmPackage } from './image/npm-packages.ts';
@@ -42,24 +57,29 @@ export {
 export type { OnProgress, Progress } from './progress.ts';
 export { linksOf, MAX_RECIPE_BYTES, npmPackagesOf, parseRecipe, type Recipe } from './recipe/recipe.ts';
 export { createScratch, SCRATCH_LABEL, type ScratchSpec } from './scratch/create-scratch.ts';
-export type {
-  ArtifactDigest,
-  ArtifactFacts,
-  ArtifactFile,
-  ArtifactKind,
-  ArtifactManifest,
-  ImageManifest,
-  KernelManifest,
-  ManifestSource,
-  PayloadManifest,
+export {
+  type ArtifactDigest,
+  type ArtifactFacts,
+  type ArtifactFile,
+  type ArtifactKind,
+  type ArtifactManifest,
+  artifactIdSchema,
+  type ImageManifest,
+  type KernelManifest,
+  MAX_MANIFEST_BYTES,
+  type ManifestSource,
+  type PayloadManifest,
 } from './store/artifact-manifest.ts';
-export { ArtifactNames, checkArtifactName } from './store/artifact-names.ts';
+export { ArtifactNames, checkArtifactName, isArtifactName } from './store/artifact-names.ts';
 export {
   type BootArtifacts,
   type BootFiles,
+  type BootReferences,
   DEFAULT_IMAGE_NAME,
   findBootArtifacts,
   KERNEL_NAME,
+  lookUpBootArtifacts,
+  type MissingArtifact,
   openBootFiles,
   PAYLOAD_NAME,
   PLAIN_PATH,
@@ -69,6 +89,7 @@ export {
   type DamagedArtifact,
   ImageStore,
   type OpenArtifact,
+  piecesFolder,
   type StagingFolders,
   type StoredArtifact,
   type VerifiedFile,

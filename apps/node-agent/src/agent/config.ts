@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { CodedError, messageOf } from '@firecrew/base';
+import { DISK_RESERVE_MIB } from '@firecrew/placement';
 import { nodeIdSchema } from '@firecrew/protocol';
 import * as z from 'zod';
 import { firecrackerConfigSchema } from '../vm/firecracker-settings.ts';
@@ -21,6 +22,12 @@ export const nodeConfigSchema = z.strictObject({
   bubblewrap: z.enum(['auto', 'off']).default('auto').describe('`off` runs attempts of the process driver without isolation.'),
   qemu: qemuConfigSchema.nullable().default(null).describe('What VMs are made of; null where this node boots none.'),
   firecracker: firecrackerConfigSchema.nullable().default(null).describe('What microVMs are made of; null where this node boots none.'),
+  imageFetch: z
+    .strictObject({
+      enabled: z.boolean().default(true).describe('Whether what VMs are made of is fetched from the server where the store lacks it.'),
+      diskReserveMib: z.int().min(0).default(DISK_RESERVE_MIB).describe('Room on the disk of the store that fetching leaves free.'),
+    })
+    .prefault({}),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error']).default('info'),
   allowHttp: z.boolean().default(false).describe('Allow a server URL without TLS, on loopback only.'),
 });

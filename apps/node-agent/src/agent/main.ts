@@ -3,16 +3,21 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { fatalLine, programVersion } from '@firecrew/base';
-import type { BootArtifacts } from '@firecrew/rootfs';
+import type { BootArtifacts, BootReferences } from '@firecrew/rootfs';
 import { ProcessDriver } from '@firecrew/vmm';
-import { destination, pino } from 'pino';
+import { destination, type Logger, pino } from 'pino';
+import { ImageFetcher } from '../images/image-fetcher.ts';
+import { ServerImages } from '../images/server-images.ts';
 import { firecrackerDriverOf, firecrackerLaunchOf } from '../vm/firecracker-settings.ts';
 import { type QemuConfig, qemuDriverOf, qemuLaunchOf } from '../vm/qemu-settings.ts';
 import { VmSource } from '../vm/vm-source.ts';
 import { type NodeConfig, readNodeConfig } from './config.ts';
+import { findServer } from './find-server.ts';
 import { installPrograms } from './install-programs.ts';
 import { NodeAgent } from './node-agent.ts';
 import { runSelftest } from './run-selftest.ts';
+
+const MIB = 1024 * 1024;
 
 const USAGE = `firecrew node agent: runs attempts on this host for one server
 
@@ -38,10 +43,11 @@ try {
   }
   const log = pino({ level: config.logLevel, base: { role: 'node-agent', node: config.nodeId } }, destination({ dest: 2, sync: true }));
   const version = await installPrograms(join(config.home, 'versions'), sources());
-  const qemu = qemuSourceOf(config.qemu);
-  const firecracker = firecrackerSourceOf(config);
+  const fetchers = fetchersOf(config, log, () => agent.capabilitiesChanged());
+  const qemu = qemuSourceOf(config.qemu, fetchers);
+  const firecracker = firecrackerSourceOf(config, fetchers);
   const drivers = [processDriverOf(config), ...[qemu, firecracker].filter((source) => source !== null)];
-  const agent = new NodeAgent({
+  const agent: NodeAgent = new NodeAgent({
     config,
     log,
     version,
@@ -49,6 +55,7 @@ try {
     drivers,
     qemu,
     firecracker,
+    fetchers: [...fetchers.values()],
   });
   await agent.start();
   let stopping = false;
@@ -73,18 +80,42 @@ function processDriverOf({ bubblewrap, owners }: NodeConfig): ProcessDriver {
   return new ProcessDriver({ bubblewrap, ...(owners === null ? {} : { owner: { uid: owners.firstUid, gid: owners.firstUid } }) });
 }
 
-function qemuSourceOf(qemu: QemuConfig | null): VmSource | null {
-  if (qemu === null) return null;
-  const { store, image } = qemu;
-  const driverOf = (artifacts: BootArtifacts) => qemuDriverOf(qemuLaunchOf(qemu, artifacts), true);
-  return new VmSource({ name: 'qemu', store, image, driverOf, clock: () => performance.now() });
+/** Fetchers by the root of their store: two drivers may boot from one store. */
+type Fetchers = ReadonlyMap<string, ImageFetcher>;
+
+function fetchersOf(config: NodeConfig, log: Logger, onChange: () => void): Fetchers {
+  const drivers = config.imageFetch.enabled ? [config.qemu, config.firecracker].filter((settings) => settings !== null) : [];
+  const fetcherOf = (store: string): ImageFetcher =>
+    new ImageFetcher({
+      store,
+      wanted: drivers.filter((settings) => settings.store === store),
+      originOf: (token) => new ServerImages(() => findServer(config), token),
+      architecture: process.arch === 'arm64' ? 'arm64' : 'amd64',
+      reserveBytes: config.imageFetch.diskReserveMib * MIB,
+      log,
+      clock: () => performance.now(),
+      random: Math.random,
+      onChange,
+    });
+  return new Map([...new Set(drivers.map(({ store }) => store))].map((store) => [store, fetcherOf(store)]));
 }
 
-function firecrackerSourceOf({ firecracker, home }: NodeConfig): VmSource | null {
+function qemuSourceOf(qemu: QemuConfig | null, fetchers: Fetchers): VmSource | null {
+  if (qemu === null) return null;
+  const driverOf = (artifacts: BootArtifacts) => qemuDriverOf(qemuLaunchOf(qemu, artifacts), true);
+  return new VmSource({ name: 'qemu', ...placeOf(qemu, fetchers), driverOf });
+}
+
+function firecrackerSourceOf({ firecracker, home }: NodeConfig, fetchers: Fetchers): VmSource | null {
   if (firecracker === null) return null;
-  const { store, image } = firecracker;
   const driverOf = (artifacts: BootArtifacts) => firecrackerDriverOf(firecrackerLaunchOf(firecracker, artifacts), home);
-  return new VmSource({ name: 'firecracker', store, image, driverOf, clock: () => performance.now() });
+  return new VmSource({ name: 'firecracker', ...placeOf(firecracker, fetchers), driverOf });
+}
+
+function placeOf(settings: BootReferences & { readonly store: string }, fetchers: Fetchers) {
+  const { store } = settings;
+  const statusOf = (reference: string) => fetchers.get(store)?.statusOf(reference);
+  return { store, references: settings, statusOf, clock: () => performance.now() };
 }
 
 /** The bundles of shim and guest agent: beside the bundle of this program, or as the build of a checkout leaves them; and the Node that runs now. */

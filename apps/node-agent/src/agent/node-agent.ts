@@ -6,6 +6,7 @@ import { CodedError, codeOf, messageOf, removeOldVersions } from '@firecrew/base
 import { HEALTH_EVERY_MS, type NodeMessage, type ServerMessage, type TurnSpec } from '@firecrew/protocol';
 import type { Driver, GuestOwner } from '@firecrew/vmm';
 import type { Logger } from 'pino';
+import type { ImageFetcher } from '../images/image-fetcher.ts';
 import { LAUNCH_FILE, shimLaunchSchema } from '../shim/shim-arguments.ts';
 import { readSpec, type TurnPaths, turnFolderName, turnPaths, writeWhole } from '../turn-folder/turn-folder.ts';
 import { firecrackerLaunchOf } from '../vm/firecracker-settings.ts';
@@ -34,6 +35,8 @@ export interface NodeAgentOptions {
   /** Those of the drivers that say what VMs are made of; null for one that this node does not boot with. */
   readonly qemu: VmSource | null;
   readonly firecracker: VmSource | null;
+  /** What gets what the image stores of this node lack, one for each store. */
+  readonly fetchers: readonly ImageFetcher[];
   readonly version: InstalledPrograms;
   readonly agentVersion: string;
   readonly log: Logger;
@@ -54,6 +57,7 @@ export class NodeAgent {
   #sentRenewals = new Map<number, number>();
   #timers: NodeJS.Timeout[] = [];
   #capabilities = '';
+  #capabilitiesReported: Promise<void> = Promise.resolve();
   #shimsWritten: Promise<void> = Promise.resolve();
   #renewTimer: NodeJS.Timeout | undefined;
 
@@ -96,6 +100,7 @@ export class NodeAgent {
     for (const timer of this.#timers) clearInterval(timer);
     clearInterval(this.#renewTimer);
     this.#link.stop();
+    await Promise.all(this.#options.fetchers.map((fetcher) => fetcher.stop()));
     await Promise.all([...this.#keepers.values()].map((keeper) => keeper.stop()));
   }
 
@@ -134,6 +139,7 @@ export class NodeAgent {
     await this.#reportHealth();
     // A probe may boot a VM; nothing else of the link waits for it.
     void this.#reportCapabilities(true);
+    for (const fetcher of this.#options.fetchers) fetcher.linked(message.imagesToken);
   }
 
   /** Renews the leases of the shims that answer now. The term counts from when this was sent. */
@@ -330,7 +336,20 @@ export class NodeAgent {
     this.#send({ t: 'health', health: await readHealth(this.#options.config.home) });
   }
 
+  /** Something that may change what this host can do has happened: it is looked at now, and reported where it did. */
+  capabilitiesChanged(): void {
+    void this.#reportCapabilities(false);
+  }
+
+  /** One look at a time: it may boot a VM, and an older view must not come after a newer one. */
   async #reportCapabilities(always: boolean): Promise<void> {
+    this.#capabilitiesReported = this.#capabilitiesReported
+      .then(() => this.#reportCapabilitiesNow(always))
+      .catch((error: unknown) => this.#options.log.warn({ err: error }, 'what this host can do could not be found out'));
+    await this.#capabilitiesReported;
+  }
+
+  async #reportCapabilitiesNow(always: boolean): Promise<void> {
     const capabilities = await probeCapabilities(this.#options.drivers, this.#options.agentVersion);
     const text = JSON.stringify(capabilities);
     if (!always && text === this.#capabilities) return;

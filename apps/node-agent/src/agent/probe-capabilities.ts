@@ -5,12 +5,19 @@ import { builtinBackends } from '@firecrew/backend';
 import type { NodeCapabilities } from '@firecrew/protocol';
 import type { Driver } from '@firecrew/vmm';
 
+/** Most that is told of why a driver cannot be used. */
+const DETAIL_MAX_CHARS = 2_000;
+
 /** What this host can do, probed and never assumed: a complete view that replaces the one before. */
 export async function probeCapabilities(drivers: readonly Driver[], agentVersion: string): Promise<NodeCapabilities> {
   const found: NodeCapabilities['drivers'] = [];
+  const unavailable: { driver: Driver['name']; detail: string }[] = [];
   for (const driver of drivers) {
     const probe = await driver.probe();
-    if (!probe.available) continue;
+    if (!probe.available) {
+      unavailable.push({ driver: driver.name, detail: probe.detail.slice(0, DETAIL_MAX_CHARS) });
+      continue;
+    }
     // A backend without an image runs with the tools of the host; one with an image needs it here, and the process driver has none.
     const backends = builtinBackends
       .filter((backend) => backend.image === null && backend.drivers.includes(driver.name))
@@ -19,6 +26,7 @@ export async function probeCapabilities(drivers: readonly Driver[], agentVersion
   }
   return {
     drivers: found,
+    unavailable,
     kvm: await canOpenKvm(),
     cpus: availableParallelism(),
     platform: `${process.platform} ${process.arch} ${release()}`,

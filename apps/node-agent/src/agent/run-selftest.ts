@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '@firecrew/base';
-import { type BootArtifacts, findBootArtifacts } from '@firecrew/rootfs';
+import { type BootArtifacts, type BootReferences, findBootArtifacts } from '@firecrew/rootfs';
 import type { Driver } from '@firecrew/vmm';
 import { firecrackerDriverOf, firecrackerLaunchOf } from '../vm/firecracker-settings.ts';
 import { qemuDriverOf, qemuLaunchOf } from '../vm/qemu-settings.ts';
@@ -16,9 +16,9 @@ const NAME_BYTES = 4;
 /** Boots one VM with each driver of microVMs that the configuration has, one after another. Empty where it has none. */
 export async function runSelftest(config: NodeConfig): Promise<SelftestResult[]> {
   const results: SelftestResult[] = [];
-  for (const { name, store, image, driverOf } of configured(config)) {
+  for (const { name, store, driverOf, ...references } of configured(config)) {
     try {
-      const driver = driverOf(await findBootArtifacts(store, image));
+      const driver = driverOf(await findBootArtifacts(store, references));
       results.push(await selftestDriver(driver, await specOf(config), () => performance.now()));
     } catch (error) {
       results.push({ driver: name, ok: false, detail: messageOf(error) });
@@ -27,10 +27,9 @@ export async function runSelftest(config: NodeConfig): Promise<SelftestResult[]>
   return results;
 }
 
-interface Configured {
+interface Configured extends BootReferences {
   readonly name: Driver['name'];
   readonly store: string;
-  readonly image: string;
   readonly driverOf: (artifacts: BootArtifacts) => Driver;
 }
 

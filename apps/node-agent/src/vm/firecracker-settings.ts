@@ -1,6 +1,7 @@
-import { type BootArtifacts, DEFAULT_IMAGE_NAME, openBootFiles } from '@firecrew/rootfs';
+import { type BootArtifacts, openBootFiles } from '@firecrew/rootfs';
 import { FirecrackerDriver } from '@firecrew/vmm';
 import * as z from 'zod';
+import { bootReferenceKeys } from './boot-references.ts';
 
 const path = z.string().startsWith('/');
 const artifactId = z.string().regex(/^sha256:[0-9a-f]{64}$/);
@@ -42,7 +43,7 @@ const common = {
 /** Firecracker on this host, as the node's configuration says it; unknown keys are refused. */
 export const firecrackerConfigSchema = z.strictObject({
   ...common,
-  image: z.string().default(DEFAULT_IMAGE_NAME).describe('Name of the image of backends that name none.'),
+  ...bootReferenceKeys,
 });
 
 /** What the VMs of one attempt are made of, as a shim's launch file says it: names may lead elsewhere later. */
@@ -54,7 +55,10 @@ export type FirecrackerConfig = z.infer<typeof firecrackerConfigSchema>;
 export type FirecrackerLaunch = z.infer<typeof firecrackerLaunchSchema>;
 
 /** The launch settings of one attempt. */
-export function firecrackerLaunchOf({ image: _name, ...settings }: FirecrackerConfig, artifacts: BootArtifacts): FirecrackerLaunch {
+export function firecrackerLaunchOf(
+  { kernel: _kernel, payload: _payload, image: _image, ...settings }: FirecrackerConfig,
+  artifacts: BootArtifacts,
+): FirecrackerLaunch {
   return { ...settings, artifacts };
 }
 

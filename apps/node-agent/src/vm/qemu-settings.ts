@@ -1,6 +1,7 @@
-import { type BootArtifacts, DEFAULT_IMAGE_NAME, openBootFiles } from '@firecrew/rootfs';
+import { type BootArtifacts, openBootFiles } from '@firecrew/rootfs';
 import { QemuDriver } from '@firecrew/vmm';
 import * as z from 'zod';
+import { bootReferenceKeys } from './boot-references.ts';
 
 const path = z.string().startsWith('/');
 const artifactId = z.string().regex(/^sha256:[0-9a-f]{64}$/);
@@ -17,7 +18,7 @@ const common = {
 /** QEMU on this host, as the node's configuration says it; unknown keys are refused. */
 export const qemuConfigSchema = z.strictObject({
   ...common,
-  image: z.string().default(DEFAULT_IMAGE_NAME).describe('Name of the image of backends that name none.'),
+  ...bootReferenceKeys,
 });
 
 /** What the VMs of one attempt are made of, as a shim's launch file says it: names may lead elsewhere later. */
@@ -29,7 +30,10 @@ export type QemuConfig = z.infer<typeof qemuConfigSchema>;
 export type QemuLaunch = z.infer<typeof qemuLaunchSchema>;
 
 /** The launch settings of one attempt. */
-export function qemuLaunchOf({ image: _name, ...settings }: QemuConfig, artifacts: BootArtifacts): QemuLaunch {
+export function qemuLaunchOf(
+  { kernel: _kernel, payload: _payload, image: _image, ...settings }: QemuConfig,
+  artifacts: BootArtifacts,
+): QemuLaunch {
   return { ...settings, artifacts };
 }
 

@@ -1,5 +1,5 @@
-import { messageOf } from '@firecrew/base';
-import { type BootArtifacts, findBootArtifacts } from '@firecrew/rootfs';
+import { CodedError, messageOf } from '@firecrew/base';
+import { type BootArtifacts, type BootReferences, findBootArtifacts } from '@firecrew/rootfs';
 import type { BootSpec, Driver, DriverProbe, Vm } from '@firecrew/vmm';
 
 /** Time after which a driver that does not boot here is tried again, in `ms`: a probe boot costs seconds. */
@@ -8,9 +8,11 @@ export const PROBE_AGAIN_MS = 600_000;
 /** What a VM driver of this host is made with. */
 export interface VmSourceOptions {
   readonly name: Driver['name'];
-  /** Root of the image store, and the name of the image that backends without one use. */
+  /** Root of the image store, and what of it VMs are made of. */
   readonly store: string;
-  readonly image: string;
+  readonly references: BootReferences;
+  /** What is happening about something that the store lacks, for a person. */
+  readonly statusOf: (reference: string) => string | undefined;
   readonly driverOf: (artifacts: BootArtifacts) => Driver;
   /** Time in `ms` that never goes back. */
   readonly clock: () => number;
@@ -36,13 +38,13 @@ export class VmSource implements Driver {
   }
 
   async probe(): Promise<DriverProbe> {
-    const { store, image, driverOf, clock } = this.#options;
+    const { store, references, driverOf, clock, statusOf } = this.#options;
     let artifacts: BootArtifacts;
     try {
-      artifacts = await findBootArtifacts(store, image);
+      artifacts = await findBootArtifacts(store, references);
     } catch (error) {
       this.#probed = undefined;
-      return { available: false, isolation: 'vm', detail: messageOf(error) };
+      return { available: false, isolation: 'vm', detail: [messageOf(error), statusOf(lackedBy(error))].filter(Boolean).join('; ') };
     }
     const key = Object.values(artifacts).join();
     const last = this.#probed;
@@ -56,4 +58,8 @@ export class VmSource implements Driver {
   boot(spec: BootSpec): Promise<Vm> {
     return Promise.reject(new TypeError(`VM ${spec.vmId} is booted by its shim`));
   }
+}
+
+function lackedBy(error: unknown): string {
+  return error instanceof CodedError && error.code === 'image_unknown' ? (error.id ?? '') : '';
 }

@@ -4,6 +4,8 @@ import { CodedError } from '@firecrew/base';
 import { type Database, tables } from '@firecrew/store';
 import { and, eq, isNull } from 'drizzle-orm';
 import type { FastifyRequest } from 'fastify';
+import type { ServerContext } from '../context.ts';
+import type { ConnectedNode } from '../nodes/node-registry.ts';
 
 /** Who calls: what a bearer token stands for. */
 export interface Caller {
@@ -18,9 +20,9 @@ export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
 
-/** A new bearer token: 32 random bytes. */
-export function newToken(): string {
-  return `fct_${randomBytes(32).toString('base64url')}`;
+/** A new bearer token: 32 random bytes, of a caller or of a node's link. */
+export function newToken(of: 'caller' | 'node' = 'caller'): string {
+  return `${of === 'caller' ? 'fct' : 'fcn'}_${randomBytes(32).toString('base64url')}`;
 }
 
 /** Finds the caller of a bearer token, or throws `unauthorized`. */
@@ -34,6 +36,24 @@ export async function findCaller(db: Database, request: FastifyRequest): Promise
   if (row === undefined)
     throw new CodedError('unauthorized', 'the token is not known or was revoked', { action: 'Use the token of this home folder.' });
   return { tokenId: row.id, name: row.name, workspaceId: row.workspaceId, role: row.role };
+}
+
+/**
+ * Finds the node of a bearer token that was given to its link: good while that link is up and the node is not revoked. Throws
+ * `unauthorized`.
+ */
+export async function findNode({ db, nodes }: Pick<ServerContext, 'db' | 'nodes'>, request: FastifyRequest): Promise<ConnectedNode> {
+  const node = nodes.withImagesToken(hashToken(bearerOf(request)));
+  if (node !== undefined) {
+    const rows = await db
+      .select({ id: tables.nodes.id })
+      .from(tables.nodes)
+      .where(and(eq(tables.nodes.id, node.id), isNull(tables.nodes.revokedAt)));
+    if (rows.length > 0) return node;
+  }
+  throw new CodedError('unauthorized', 'the token is not that of a node whose link is up', {
+    action: 'Nothing: a node gets a new one with each link.',
+  });
 }
 
 /** The bearer token of a request, or throws `unauthorized`. */

@@ -11,6 +11,7 @@ import { answerError } from './errors.ts';
 import { artifactRoutes } from './routes-artifacts.ts';
 import { fleetRoutes } from './routes-fleet.ts';
 import { followRoutes } from './routes-follow.ts';
+import { imageRoutes } from './routes-images.ts';
 import { missionRoutes } from './routes-missions.ts';
 import { uploadRoutes } from './routes-uploads.ts';
 
@@ -49,6 +50,7 @@ export async function buildApp(context: ServerContext): Promise<FastifyInstance>
   await app.register(async (scope) => followRoutes(scope, context));
   await app.register(async (scope) => artifactRoutes(scope, context));
   await app.register(async (scope) => fleetRoutes(scope, context));
+  await app.register(async (scope) => imageRoutes(scope, context));
   await app.register(async (scope) => uploadRoutes(scope, context));
   return app;
 }

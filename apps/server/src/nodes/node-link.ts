@@ -20,6 +20,7 @@ import { and, eq, isNull } from 'drizzle-orm';
 import type { FastifyInstance } from 'fastify';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import type { ServerContext } from '../context.ts';
+import { hashToken, newToken } from '../http/auth.ts';
 import { handleNodeMessage, welcomeNode } from './node-messages.ts';
 import type { ConnectedNode } from './node-registry.ts';
 
@@ -109,6 +110,7 @@ class NodeConnection {
         id: message.nodeId,
       });
     }
+    const imagesToken = newToken('node');
     const node: ConnectedNode = {
       id: row.id,
       name: row.name,
@@ -117,6 +119,7 @@ class NodeConnection {
       health: row.health,
       healthAtMs: null,
       lastEnd: null,
+      imagesTokenHash: hashToken(imagesToken),
       told: new Set(),
       send: (reply) => this.#send(reply),
       close: (code) => this.#ws.close(4000, code),
@@ -124,7 +127,7 @@ class NodeConnection {
     this.#node = node;
     // Known before it is welcomed: of two links of one node the later one stays.
     this.#context.nodes.add(node);
-    await welcomeNode(this.#context, node, message);
+    await welcomeNode(this.#context, node, message, imagesToken);
     this.#context.log.info({ node: node.id, name: node.name, version: message.version, turns: message.turns.length }, 'node connected');
   }
 

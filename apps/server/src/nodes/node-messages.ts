@@ -11,7 +11,7 @@ import { rememberIdle } from './remember-idle.ts';
 type Hello = Extract<NodeMessage, { t: 'hello' }>;
 
 /** Answers a hello: which of the node's turns are still wanted and how far the server has them, and which are fenced off. */
-export async function welcomeNode(context: ServerContext, node: ConnectedNode, hello: Hello): Promise<void> {
+export async function welcomeNode(context: ServerContext, node: ConnectedNode, hello: Hello, imagesToken: string): Promise<void> {
   const keep: { turnId: string; attempt: number; epoch: number; acked: number; logOffset: number }[] = [];
   const drop: AttemptKey[] = [];
   for (const turn of hello.turns) {
@@ -32,6 +32,7 @@ export async function welcomeNode(context: ServerContext, node: ConnectedNode, h
     leaseRenewEveryMs: renewEveryMs,
     keep,
     drop,
+    ...(context.config.images === null ? {} : { imagesToken }),
   });
   await driveMissionsOf(context, node);
 }

@@ -7,6 +7,8 @@ export interface ConnectedNode {
   /** Queues a message; one that cannot be sent is asked for again by the state it belongs to. */
   send(message: ServerMessage): void;
   close(code: string): void;
+  /** Hash of the token that fetches images while this connection is up. */
+  readonly imagesTokenHash: string;
   capabilities: NodeCapabilities | null;
   health: NodeHealth | null;
   /** Receiver's monotonic time of the newest health report, in `ms`. */
@@ -34,6 +36,11 @@ export class NodeRegistry {
 
   get(id: string): ConnectedNode | undefined {
     return this.#nodes.get(id);
+  }
+
+  /** The node whose connection a token was given to; undefined when that connection is gone. */
+  withImagesToken(hash: string): ConnectedNode | undefined {
+    return this.all().find((node) => node.imagesTokenHash === hash);
   }
 
   all(): readonly ConnectedNode[] {

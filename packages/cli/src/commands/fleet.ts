@@ -33,9 +33,15 @@ export function renderFleet(fleet: FleetView): string[] {
     node.capabilities?.drivers.map((driver) => driver.driver).join(', ') ?? '-',
     `${node.verdict.fit ? '' : 'unfit: '}${cleanLine(node.verdict.line, 120)}`,
   ]);
+  const unusable = fleet.nodes.flatMap((node) =>
+    (node.capabilities?.unavailable ?? []).map(
+      ({ driver, detail }) => `${cleanLine(node.name, 40)} cannot use ${driver}: ${cleanLine(detail, 300)}`,
+    ),
+  );
   return [
     ...renderTable(['node', 'state', 'free', 'committed', 'drivers', 'about'], rows),
     '',
+    ...unusable,
     `${fleet.freeSlots} free ${fleet.freeSlots === 1 ? 'slot' : 'slots'}`,
   ];
 }

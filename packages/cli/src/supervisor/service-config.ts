@@ -57,6 +57,7 @@ export function writeServerConfig(home: Home, settings: Settings, database: Data
     ...(settings.hostNames === undefined ? {} : { hostNames: settings.hostNames }),
     ...(settings.ceiling === undefined ? {} : { ceiling: settings.ceiling }),
     ...(lease === undefined ? {} : { lease: { ttlMs: lease.ttlMs ?? 300_000, renewEveryMs: lease.renewEveryMs ?? 20_000 } }),
+    images: paths.images,
     ...(git === undefined ? {} : { git }),
     ...(limits === undefined ? {} : { limits }),
     ...(settings.logLevel === undefined ? {} : { logLevel: settings.logLevel }),

@@ -39,7 +39,7 @@ export class ArtifactNames {
 
   /** The id of a name; undefined where nothing has it. Throws `image_store_failed`. */
   async get(name: string): Promise<ArtifactDigest | undefined> {
-    if (!NAME.test(name) || LIKE_AN_ID.test(name)) return undefined;
+    if (!isArtifactName(name)) return undefined;
     try {
       const { data } = artifactIdSchema.safeParse((await readFile(join(this.#folder, name), 'utf8')).trim());
       if (data !== undefined) return data;
@@ -74,9 +74,14 @@ export class ArtifactNames {
   }
 }
 
+/** Whether something can be the name of an artifact. */
+export function isArtifactName(name: string): boolean {
+  return NAME.test(name) && !LIKE_AN_ID.test(name);
+}
+
 /** Throws `image_name_wrong` for what cannot be the name of an artifact. */
 export function checkArtifactName(name: string): void {
-  if (NAME.test(name) && !LIKE_AN_ID.test(name)) return;
+  if (isArtifactName(name)) return;
   throw new CodedError('image_name_wrong', `${JSON.stringify(name)} cannot be the name of an image`, {
     id: name,
     action: 'Use small letters, digits, dots and hyphens, a letter first, and not only digits of a digest.',

@@ -1,8 +1,8 @@
-import { CodedError } from '@firecrew/base';
+import { CodedError, codeOf } from '@firecrew/base';
 import { ROOT_FILE } from '../image/build-image.ts';
 import { BZIMAGE_FILE, INITRD_FILE, VMLINUX_FILE } from '../kernel/extract-kernel.ts';
 import { PAYLOAD_FILE } from '../payload/build-payload.ts';
-import type { ArtifactDigest, ArtifactKind } from './artifact-manifest.ts';
+import { type ArtifactDigest, type ArtifactKind, artifactIdSchema } from './artifact-manifest.ts';
 import { ArtifactNames } from './artifact-names.ts';
 import { ImageStore, type OpenArtifact, type VerifiedFile } from './image-store.ts';
 
@@ -35,19 +35,70 @@ export interface BootFiles {
   close(): Promise<void>;
 }
 
-/** The ids behind kernel, payload and an image's name. Throws `image_unknown` for the first that the store does not have. */
-export async function findBootArtifacts(root: string, image: string = DEFAULT_IMAGE_NAME): Promise<BootArtifacts> {
-  const names = new ArtifactNames(root);
-  const find = async (name: string, command: string): Promise<ArtifactDigest> => {
-    const id = await names.get(name);
-    if (id !== undefined) return id;
-    throw new CodedError('image_unknown', `the store ${root} has nothing named ${name}`, { id: name, action: `Make it: ${command}` });
-  };
-  return {
-    kernel: await find(KERNEL_NAME, 'firecrew image kernel --from FILE'),
-    payload: await find(PAYLOAD_NAME, 'firecrew image payload'),
-    image: await find(image, `firecrew image build ${image} --from SOURCE`),
-  };
+/** What a host is told to boot from: each a name of its store, or an id. */
+export interface BootReferences {
+  readonly kernel: string;
+  readonly payload: string;
+  readonly image: string;
+}
+
+/** An artifact that a host is told to boot from and that its store does not hold. */
+export interface MissingArtifact {
+  readonly kind: ArtifactKind;
+  /** As the host was told: a name or an id. */
+  readonly reference: string;
+  /** What it is by content; null while its name leads nowhere. */
+  readonly id: ArtifactDigest | null;
+}
+
+const KINDS = ['kernel', 'payload', 'image'] as const;
+const MAKE_WITH: Readonly<Record<ArtifactKind, (name: string) => string>> = {
+  kernel: () => 'firecrew image kernel --from FILE',
+  payload: () => 'firecrew image payload',
+  image: (name) => `firecrew image build ${name} --from SOURCE`,
+};
+
+/**
+ * Which of the artifacts a store holds, by their manifests alone, and which it does not. Throws `image_store_failed`,
+ * `image_digest_wrong`, `manifest_malformed`: what cannot be read is not missing.
+ */
+export async function lookUpBootArtifacts(
+  root: string,
+  references: BootReferences,
+): Promise<{ readonly found: Partial<BootArtifacts>; readonly missing: readonly MissingArtifact[] }> {
+  const [store, names] = [new ImageStore(root), new ArtifactNames(root)];
+  const found: Partial<Record<ArtifactKind, ArtifactDigest>> = {};
+  const missing: MissingArtifact[] = [];
+  for (const kind of KINDS) {
+    const reference = references[kind];
+    const id = artifactIdSchema.safeParse(reference).success ? reference : await names.get(reference);
+    if (id !== undefined && (await isHeld(store, id))) found[kind] = id;
+    else missing.push({ kind, reference, id: id ?? null });
+  }
+  return { found, missing };
+}
+
+/** The ids of what a VM is made of. Throws `image_unknown` for the first that the store does not hold, with the reference as `id`. */
+export async function findBootArtifacts(root: string, references: BootReferences): Promise<BootArtifacts> {
+  const { found, missing } = await lookUpBootArtifacts(root, references);
+  const { kernel, payload, image } = found;
+  if (kernel !== undefined && payload !== undefined && image !== undefined) return { kernel, payload, image };
+  const [first] = missing;
+  const { kind, reference } = first ?? { kind: 'image' as const, reference: references.image };
+  throw new CodedError('image_unknown', `the store ${root} has no ${kind} ${reference}`, {
+    id: reference,
+    action: `Make it: ${MAKE_WITH[kind](reference)}`,
+  });
+}
+
+async function isHeld(store: ImageStore, id: ArtifactDigest): Promise<boolean> {
+  try {
+    await store.find(id);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'image_unknown') return false;
+    throw error;
+  }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { chmod, type FileHandle, lstat, mkdir, mkdtemp, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { CodedError, codeOf } from '@firecrew/base';
 import {
   type ArtifactDigest,
@@ -15,18 +15,19 @@ import {
   parseManifest,
 } from './artifact-manifest.ts';
 import { hashHandle } from './hash-file.ts';
+import { READ_ONLY, sameFiles, sealFiles, sync, WALKABLE } from './seal-files.ts';
 import { storeFailed, unknownArtifact, wrongDigest } from './store-errors.ts';
 
-/** Folders of artifacts that are being made; a crash leaves them behind, and {@link ImageStore.gc} takes them away. */
+/** Folders of artifacts that are being made; a crash leaves them behind, and {@link ImageStore.listAbandoned} names them. */
 const STAGING_PREFIX = 'making-';
+/** The same of one artifact that comes in pieces, with the digest of its id: what has come is kept for the next call. */
+const PIECES_PREFIX = `${STAGING_PREFIX}fetched-`;
 /** File of an artifact beside those its manifest lists. */
 export const MANIFEST_FILE = 'manifest.json';
 /** Characters of the end of a digest that name an artifact. */
 const SHORT_ID_MIN_CHARS = 3;
 
 const FOLDER_NAME = /^[0-9a-f]{64}$/;
-const READ_ONLY = 0o444;
-const WALKABLE = 0o755;
 
 /** What one artifact of the store is. */
 export interface StoredArtifact {
@@ -112,6 +113,38 @@ export class ImageStore {
     }
   }
 
+  /**
+   * Keeps files that come in pieces: `write` gets the folder as earlier calls for the same manifest left it, also those of another process,
+   * and what it has written stays when it fails. A file that is not what the manifest says is thrown away, so that it is not believed again.
+   * Throws `image_digest_wrong`, `manifest_malformed`, `image_store_failed`, and what `write` throws.
+   */
+  async addInPieces(
+    manifestBytes: Buffer,
+    write: (target: string, manifest: ArtifactManifest) => Promise<void>,
+    signal?: AbortSignal,
+  ): Promise<StoredArtifact> {
+    const manifest = parseManifest(manifestBytes);
+    const id = manifestId(manifestBytes);
+    const staging = join(this.root, piecesFolder(id));
+    const target = join(staging, 'target');
+    try {
+      await this.#makeRoot();
+      await mkdir(target, { recursive: true, mode: WALKABLE });
+      // Left by a process that was killed when all but the last step was done.
+      await rm(join(target, MANIFEST_FILE), { force: true });
+    } catch (cause) {
+      throw storeFailed(`the image store ${this.root} cannot be written`, this.root, cause);
+    }
+    await write(target, manifest);
+    const found = await sealFiles(target, signal);
+    const wrong = found.filter((file) => !manifest.files.some((wanted) => sameFiles([file], [wanted])));
+    for (const { name } of wrong) await rm(join(target, name), { force: true });
+    if (!sameFiles(found, manifest.files)) throw wrongDigest(id, wrong[0]?.name ?? 'a file');
+    const stored = await this.#publish(target, id, manifestBytes);
+    await rm(staging, { recursive: true, force: true });
+    return stored;
+  }
+
   /** Every artifact by its manifest, and those whose manifest is damaged; contents are not read. Throws `image_store_failed`. */
   async list(): Promise<{ readonly artifacts: readonly StoredArtifact[]; readonly damaged: readonly DamagedArtifact[] }> {
     const artifacts: StoredArtifact[] = [];
@@ -172,6 +205,21 @@ export class ImageStore {
     }
   }
 
+  /**
+   * Opens the file of an artifact that has this SHA-256 (hex): its name comes from the manifest, and its size is what that says. Its bytes
+   * are not read against the digest here. The caller closes the handle. Throws `image_unknown`, `image_digest_wrong`, `image_store_failed`.
+   */
+  async openFile(id: ArtifactDigest, sha256: string): Promise<ArtifactFile & { readonly handle: FileHandle }> {
+    const stored = await this.#read(id);
+    const file = stored.manifest.files.find((item) => item.sha256 === sha256);
+    if (file === undefined) throw unknownArtifact(sha256);
+    const path = join(stored.folder, file.name);
+    const handle = await openFile(path, id);
+    if ((await handle.stat()).size === file.sizeBytes) return { ...file, handle };
+    await handle.close();
+    throw wrongDigest(id, file.name);
+  }
+
   /** Removes one artifact. Whoever holds its files open keeps them. Throws `image_unknown`, `image_store_failed`. */
   async remove(id: ArtifactDigest): Promise<void> {
     const folder = this.#folderOf(id);
@@ -204,13 +252,17 @@ export class ImageStore {
 
   async #stage(): Promise<string> {
     try {
-      await mkdir(this.#images, { recursive: true });
-      // The mask of this process may have taken rights away that the accounts of VMs need.
-      for (const folder of [this.root, this.#images]) await chmod(folder, WALKABLE);
+      await this.#makeRoot();
       return await mkdtemp(join(this.root, STAGING_PREFIX));
     } catch (cause) {
       throw storeFailed(`the image store ${this.root} cannot be written`, this.root, cause);
     }
+  }
+
+  async #makeRoot(): Promise<void> {
+    await mkdir(this.#images, { recursive: true });
+    // The mask of this process may have taken rights away that the accounts of VMs need.
+    for (const folder of [this.root, this.#images]) await chmod(folder, WALKABLE);
   }
 
   async #publish(target: string, id: ArtifactDigest, manifestBytes: Buffer): Promise<StoredArtifact> {
@@ -277,6 +329,11 @@ export class ImageStore {
   }
 }
 
+/** Name of the folder that {@link ImageStore.addInPieces} keeps the pieces of an artifact in. */
+export function piecesFolder(id: ArtifactDigest): string {
+  return `${PIECES_PREFIX}${id.slice('sha256:'.length)}`;
+}
+
 /** Names in a folder; none where it is not there. Throws `image_store_failed`. */
 async function namesIn(folder: string): Promise<readonly string[]> {
   try {
@@ -297,44 +354,6 @@ async function openFile(path: string, id: ArtifactDigest): Promise<FileHandle> {
     if (cause instanceof CodedError) throw cause;
     if (codeOf(cause) === 'ENOENT' || codeOf(cause) === 'ELOOP') throw wrongDigest(id, path);
     throw storeFailed(`${path} cannot be read`, id, cause);
-  }
-}
-
-/** Makes every file below a folder read-only and durable; gives name, size and digest of each, sorted. Links and specials are refused. */
-async function sealFiles(target: string, signal?: AbortSignal): Promise<ArtifactFile[]> {
-  const files: ArtifactFile[] = [];
-  for (const entry of await readdir(target, { withFileTypes: true, recursive: true })) {
-    const path = join(entry.parentPath, entry.name);
-    if (entry.isDirectory()) {
-      await chmod(path, WALKABLE);
-      continue;
-    }
-    const name = path.slice(target.length + 1);
-    if (!entry.isFile()) throw new CodedError('image_store_failed', `the builder left ${name}, which is no plain file`, { id: name });
-    const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
-    try {
-      await handle.chmod(READ_ONLY);
-      await handle.sync();
-      files.push({ name, ...(await hashHandle(handle, signal)) });
-    } finally {
-      await handle.close();
-    }
-    if (dirname(path) !== target) await sync(dirname(path));
-  }
-  return files.sort((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-function sameFiles(found: readonly ArtifactFile[], wanted: readonly ArtifactFile[]): boolean {
-  const line = ({ name, sha256, sizeBytes }: ArtifactFile): string => `${name} ${sha256} ${sizeBytes}`;
-  return found.map(line).sort().join('\n') === wanted.map(line).sort().join('\n');
-}
-
-async function sync(path: string): Promise<void> {
-  const handle = await open(path);
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }
 
