@@ -28,6 +28,8 @@ export interface InstallationOptions {
   readonly server?: Readonly<Record<string, unknown>>;
   /** Further keys of the node agent's configuration. */
   readonly node?: Readonly<Record<string, unknown>>;
+  /** Gets the file that the server writes its address to, and gives the one that the node reads: for what stands between the two. */
+  readonly nodeServerFile?: (serverFile: string) => string;
 }
 
 /** Wall clocks of an installation that tests set. */
@@ -239,7 +241,7 @@ export class Installation {
     });
     await writeJson(at('run/node-config.json'), {
       home: at('node'),
-      serverFile,
+      serverFile: options.nodeServerFile?.(serverFile) ?? serverFile,
       nodeId,
       keyFile: at('run/node.pem'),
       callerPath: process.env.PATH ?? '',

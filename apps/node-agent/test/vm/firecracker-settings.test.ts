@@ -19,6 +19,8 @@ describe('the settings of Firecracker on a node', () => {
       jailer: { program: '/usr/local/bin/jailer' },
       cpus: 1,
       bootTimeoutMs: 30_000,
+      kernel: 'kernel',
+      payload: 'payload',
       image: 'default',
     });
     expect(firecrackerConfigSchema.parse({ ...STORE, jailer: null }).jailer).toBe(null);
