@@ -102,7 +102,7 @@ describe('a node whose store lacks what its VMs are made of', { timeout: 60_000 
     });
     expect(said).toMatchObject({
       usable: false,
-      detail: expect.stringMatching(/has no image default; it is being fetched from the server$/),
+      detail: expect.stringMatching(/has nothing named default; it is being fetched from the server$/),
     });
 
     await installation.node.end('SIGKILL');
@@ -119,7 +119,7 @@ describe('a node whose store lacks what its VMs are made of', { timeout: 60_000 
     expect(await stat(join(at('own'), piecesFolder(image.id))).catch(() => 'gone')).toBe('gone');
     const after = await until('a new look at what the node can boot', async () => {
       const says = await saysOf(installation, 'qemu');
-      return says !== undefined && !says.detail.includes('has no ') ? says : undefined;
+      return says !== undefined && !says.detail.includes('has nothing named') ? says : undefined;
     });
     // These artifacts boot nothing: the boot was tried, and that is what is told now.
     expect(after).toMatchObject({ usable: false });

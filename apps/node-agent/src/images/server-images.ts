@@ -49,7 +49,7 @@ export class ServerImages implements ArtifactOrigin {
     throw fault(verdict.code, what, verdict.detail);
   }
 
-  /** A small answer, whole. Its length is not known before, and its end is the bound. */
+  /** A small answer, whole; of a larger one no more than the bound is read. */
   async #document(path: string, what: string, maxBytes: number, signal: AbortSignal): Promise<Buffer> {
     const reply = await this.#call(path, what, {}, signal);
     const parts: Buffer[] = [];

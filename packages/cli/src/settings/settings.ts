@@ -1,9 +1,16 @@
 import { CodedError } from '@firecrew/base';
 import { addressRulesSchema, allowListSchema, driverSchema, durationMsSchema } from '@firecrew/protocol';
+import { artifactReferenceSchema } from '@firecrew/rootfs';
 import * as z from 'zod';
 
 /** How long services that `run` started go on after their last use, in ms. */
 export const IDLE_STOP_MS = 30 * 60 * 1000;
+
+const bootKeys = {
+  kernel: artifactReferenceSchema.optional(),
+  payload: artifactReferenceSchema.optional(),
+  image: artifactReferenceSchema.optional(),
+};
 
 const qemuSchema = z.strictObject({
   accelerator: z.enum(['kvm', 'hvf', 'tcg']).optional(),
@@ -11,7 +18,7 @@ const qemuSchema = z.strictObject({
   program: z.string().startsWith('/').optional(),
   cpus: z.int().min(1).max(32).optional(),
   bootTimeoutMs: z.int().min(1000).max(600_000).optional(),
-  image: z.string().min(1).max(63).optional(),
+  ...bootKeys,
 });
 
 const bucketSchema = z.strictObject({ size: z.int().min(1), refillMs: z.int().min(100), burst: z.int().min(0).optional() });
@@ -31,7 +38,7 @@ const firecrackerSchema = z.strictObject({
   cpus: z.int().min(1).max(32).optional(),
   bootTimeoutMs: z.int().min(1000).max(600_000).optional(),
   diskLimits: z.strictObject({ bandwidth: bucketSchema.optional(), operations: bucketSchema.optional() }).optional(),
-  image: z.string().min(1).max(63).optional(),
+  ...bootKeys,
 });
 
 const limitsSchema = z.strictObject({
@@ -66,6 +73,7 @@ export const settingsSchema = z.strictObject({
   bubblewrap: z.enum(['auto', 'off']).optional(),
   qemu: qemuSchema.optional(),
   firecracker: firecrackerSchema.optional(),
+  imageFetch: z.strictObject({ enabled: z.boolean().optional(), diskReserveMib: z.int().min(0).optional() }).optional(),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error']).optional(),
 });
 export type Settings = z.infer<typeof settingsSchema>;

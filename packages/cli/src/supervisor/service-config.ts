@@ -89,6 +89,7 @@ export function nodeConfigOf(home: Home, settings: Settings): Readonly<Record<st
     // Without an accelerator that somebody named, no VM is booted: there is none that can be assumed.
     ...(settings.qemu?.accelerator === undefined ? {} : { qemu: { ...settings.qemu, store: paths.images } }),
     ...(settings.firecracker === undefined ? {} : { firecracker: { ...settings.firecracker, store: paths.images } }),
+    ...(settings.imageFetch === undefined ? {} : { imageFetch: settings.imageFetch }),
     ...(settings.logLevel === undefined ? {} : { logLevel: settings.logLevel }),
     allowHttp: true,
   };

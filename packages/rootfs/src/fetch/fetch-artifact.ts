@@ -119,7 +119,8 @@ async function transfer(work: Transfer): Promise<void> {
       // Of an empty file there is nothing to ask for.
       if (step.file.sizeBytes === 0) continue;
       const { from, body } = await origin.file(id, step, options.signal);
-      await handle.truncate(from);
+      // From further on nothing is cut off: what another process may have written meanwhile is the same.
+      if (from === 0) await handle.truncate(0);
       kept -= step.from - from;
       const onBytes = (bytes: number): void => {
         kept += bytes;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { chmod, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CodedError, codeOf } from '@firecrew/base';
 import { type ArtifactDigest, artifactIdSchema } from './artifact-manifest.ts';
@@ -22,9 +22,12 @@ export class ArtifactNames {
     checkArtifactName(name);
     const temporary = join(this.#folder, `.${name}.${randomBytes(6).toString('hex')}`);
     try {
-      await mkdir(this.#folder, { recursive: true, mode: 0o755 });
+      await mkdir(this.#folder, { recursive: true });
+      // Whatever the mask of this process: the server reads names of a store that is not its own.
+      await chmod(this.#folder, 0o755);
       const handle = await open(temporary, 'wx', 0o644);
       try {
+        await handle.chmod(0o644);
         await handle.writeFile(`${id}\n`);
         await handle.sync();
       } finally {

@@ -1,9 +1,10 @@
 import { CodedError, codeOf } from '@firecrew/base';
+import { z } from 'zod';
 import { ROOT_FILE } from '../image/build-image.ts';
 import { BZIMAGE_FILE, INITRD_FILE, VMLINUX_FILE } from '../kernel/extract-kernel.ts';
 import { PAYLOAD_FILE } from '../payload/build-payload.ts';
 import { type ArtifactDigest, type ArtifactKind, artifactIdSchema } from './artifact-manifest.ts';
-import { ArtifactNames } from './artifact-names.ts';
+import { ArtifactNames, isArtifactName } from './artifact-names.ts';
 import { ImageStore, type OpenArtifact, type VerifiedFile } from './image-store.ts';
 
 /** Names under which a store keeps what every VM needs beside its image. */
@@ -34,6 +35,14 @@ export interface BootFiles {
   readonly path: string;
   close(): Promise<void>;
 }
+
+/** What settings call an artifact by: a name of the store, or an id. */
+export const artifactReferenceSchema = z
+  .string()
+  .refine(
+    (text) => isArtifactName(text) || artifactIdSchema.safeParse(text).success,
+    'must be a name of the image store, or an id (sha256:...)',
+  );
 
 /** What a host is told to boot from: each a name of its store, or an id. */
 export interface BootReferences {
@@ -83,11 +92,13 @@ export async function findBootArtifacts(root: string, references: BootReferences
   const { found, missing } = await lookUpBootArtifacts(root, references);
   const { kernel, payload, image } = found;
   if (kernel !== undefined && payload !== undefined && image !== undefined) return { kernel, payload, image };
-  const [first] = missing;
-  const { kind, reference } = first ?? { kind: 'image' as const, reference: references.image };
-  throw new CodedError('image_unknown', `the store ${root} has no ${kind} ${reference}`, {
+  // cast: what was not found is missing
+  const [{ kind, reference, id }] = missing as readonly [MissingArtifact];
+  const what =
+    id === null ? `nothing named ${reference}` : id === reference ? `no ${kind} ${id}` : `no ${kind} ${id}, which ${reference} is`;
+  throw new CodedError('image_unknown', `the store ${root} has ${what}`, {
     id: reference,
-    action: `Make it: ${MAKE_WITH[kind](reference)}`,
+    action: id === null ? `Make it: ${MAKE_WITH[kind](reference)}` : 'Bring it here: firecrew image import FILE',
   });
 }
 
