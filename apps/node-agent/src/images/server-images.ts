@@ -73,12 +73,15 @@ export class ServerImages implements ArtifactOrigin {
 
   async #call(path: string, what: string, headers: Record<string, string>, signal: AbortSignal): Promise<Reply> {
     try {
-      return await request(new URL(path, await this.#server()), {
+      const reply = await request(new URL(path, await this.#server()), {
         headers: { authorization: `Bearer ${this.#token}`, ...headers },
         headersTimeout: SILENCE_MAX_MS,
         bodyTimeout: SILENCE_MAX_MS,
         signal,
       });
+      // Who reads the body is told by its iterator; until somebody does, a failure must not end this process.
+      reply.body.on('error', () => undefined);
+      return reply;
     } catch (cause) {
       if (signal.aborted) throw cause;
       throw fault('image_transfer_broken', what, messageOf(cause), cause);

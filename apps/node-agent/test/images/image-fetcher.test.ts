@@ -1,0 +1,182 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CodedError } from '@firecrew/base';
+import {
+  type ArtifactDigest,
+  ArtifactNames,
+  type ArtifactOrigin,
+  ImageStore,
+  lookUpBootArtifacts,
+  type StoredArtifact,
+} from '@firecrew/rootfs';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { ImageFetcher } from '../../src/images/image-fetcher.ts';
+
+const REFERENCES = { kernel: 'kernel', payload: 'payload', image: 'default' };
+let folder: string;
+let offered: ImageStore;
+let artifacts: ReadonlyMap<string, StoredArtifact>;
+let fetcher: ImageFetcher | undefined;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'firecrew-fetcher-'));
+  offered = new ImageStore(join(folder, 'offered'));
+  const common = { architecture: 'amd64' } as const;
+  const made = new Map<string, StoredArtifact>();
+  const add = async (
+    name: string,
+    facts: Parameters<ImageStore['add']>[0] extends (folders: never) => Promise<infer Facts> ? Facts : never,
+  ) =>
+    made.set(
+      name,
+      await offered.add(async ({ target }) => {
+        await writeFile(join(target, 'file'), name);
+        return facts;
+      }),
+    );
+  await add('kernel', { ...common, kind: 'kernel', version: '1', modules: [], builtIn: [], missing: [] });
+  await add('payload', { ...common, kind: 'payload', format: 'squashfs', mountPoint: '/opt', nodeVersion: '24.0.0', unpackedBytes: 1 });
+  const image = { kind: 'image', format: 'squashfs', source: { kind: 'directory' }, npm: [], environment: {}, user: '' } as const;
+  await add('default', { ...common, ...image, workingDirectory: '/', entryCount: 1, times: { kind: 'kept' } });
+  artifacts = made;
+});
+afterEach(async () => {
+  await fetcher?.stop();
+  fetcher = undefined;
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** The other store as an origin; `fail` may throw in place of a file. */
+function originOf(fail: (name: string) => void = () => undefined): ArtifactOrigin {
+  return {
+    names: async () => new Map([...artifacts].map(([name, { id }]) => [name, id])),
+    manifest: async (id: ArtifactDigest) => (await offered.find(id)).manifestBytes,
+    file: async (id, { file, from }) => {
+      const bytes = await readFile(join((await offered.find(id)).folder, file.name));
+      fail(bytes.toString());
+      return {
+        from,
+        body: (async function* () {
+          yield bytes.subarray(from);
+        })(),
+      };
+    },
+  };
+}
+
+/** A fetcher with a clock that the test sets, and what it told. */
+function start(origin: ArtifactOrigin, wanted = [REFERENCES]) {
+  const clock = { ms: 0 };
+  const changes: (string | undefined)[][] = [];
+  const tokens: string[] = [];
+  const made: ImageFetcher = new ImageFetcher({
+    store: join(folder, 'own'),
+    wanted,
+    originOf: (token) => {
+      tokens.push(token);
+      return origin;
+    },
+    architecture: 'amd64',
+    reserveBytes: 0,
+    log: pino({ level: 'silent' }),
+    clock: () => clock.ms,
+    random: () => 0,
+    onChange: () => changes.push(['kernel', 'payload', 'default'].map((name) => made.statusOf(name))),
+  });
+  fetcher = made;
+  return { fetcher: made, clock, changes, tokens };
+}
+
+const lacked = async (): Promise<string[]> =>
+  (await lookUpBootArtifacts(join(folder, 'own'), REFERENCES)).missing.map(({ reference }) => reference);
+
+describe('the fetcher of an image store', () => {
+  it('gets what is lacking, one after another, and tells that something came', async () => {
+    const { fetcher: made, changes, tokens } = start(originOf());
+    made.linked('a-token');
+    await expect.poll(lacked).toEqual([]);
+    await expect.poll(() => changes.at(-1)).toEqual([undefined, undefined, undefined]);
+    expect(tokens).toEqual(['a-token', 'a-token', 'a-token']);
+    expect(changes[0]?.[0]).toBe('it is being fetched from the server');
+    expect(await new ArtifactNames(join(folder, 'own')).get('default')).toBe(artifacts.get('default')?.id);
+  });
+
+  it('does nothing before there is a link, and says so where the server offers nothing', async () => {
+    const { fetcher: made, changes, tokens } = start(originOf());
+    expect(made.statusOf('kernel')).toBe(undefined);
+    made.linked(undefined);
+    await expect.poll(() => made.statusOf('default')).toBe('its server offers no images');
+    expect([tokens, changes.length]).toEqual([[], 3]);
+    made.linked('a-token');
+    await expect.poll(lacked).toEqual([]);
+  });
+
+  it('gets the others where one fails, says why, and is tried again with the next link', async () => {
+    let isBroken = true;
+    const { fetcher: made } = start(
+      originOf((name) => {
+        if (isBroken && name === 'payload') throw new CodedError('image_transfer_broken', 'the line is dead');
+      }),
+    );
+    made.linked('a-token');
+    await expect.poll(lacked).toEqual(['payload']);
+    await expect.poll(() => made.statusOf('payload')).toBe('it was not fetched from the server: the line is dead (image_transfer_broken)');
+    isBroken = false;
+    made.linked('another-token');
+    await expect.poll(lacked).toEqual([]);
+    expect(made.statusOf('payload')).toBe(undefined);
+  });
+
+  it('ends after eight tries of what the server must not send, says so, and begins anew with the next link', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    let tries = 0;
+    const refuse = (name: string): void => {
+      if (name !== 'payload') return;
+      tries += 1;
+      throw new CodedError('image_length_wrong', 'a lie');
+    };
+    const { fetcher: made, clock } = start(originOf(refuse));
+    made.linked('a-token');
+    const later = async (): Promise<string | undefined> => {
+      clock.ms += 70_000;
+      await vi.advanceTimersByTimeAsync(70_000);
+      return made.statusOf('payload');
+    };
+    await expect.poll(later, { timeout: 20_000 }).toContain('is not tried again before the link to the server is made anew');
+    for (let times = 0; times < 20; times += 1) await later();
+    expect([tries, await lacked()]).toEqual([8, ['payload']]);
+    made.linked('another-token');
+    await expect.poll(() => tries).toBe(9);
+  });
+
+  it('is stopped in the middle of a transfer, and keeps what came', async () => {
+    const origin = originOf();
+    const hangs: ArtifactOrigin = {
+      ...origin,
+      file: async (_id, { from }, signal) => ({
+        from,
+        body: (async function* () {
+          yield Buffer.from('k');
+          await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+        })(),
+      }),
+    };
+    const { fetcher: made } = start(hangs);
+    made.linked('a-token');
+    const piece = join(folder, 'own', `making-fetched-${artifacts.get('kernel')?.id.slice(7)}`, 'target', 'file');
+    await expect.poll(async () => await readFile(piece, 'utf8').catch(() => '')).toBe('k');
+    await made.stop();
+    expect(await readFile(piece, 'utf8')).toBe('k');
+    expect(await lacked()).toEqual(['kernel', 'payload', 'default']);
+  });
+
+  it('asks once for what two drivers lack', async () => {
+    const { fetcher: made, tokens } = start(originOf(), [REFERENCES, REFERENCES]);
+    made.linked('a-token');
+    await expect.poll(lacked).toEqual([]);
+    expect(tokens).toHaveLength(3);
+  });
+});
