@@ -28,7 +28,6 @@ const MIB = 1024 * 1024;
 const IMAGE_BYTES = 6 * MIB;
 /** An emulated VM on a busy machine. */
 const BOOT_MS = 200_000;
-const NAMES = { kernel: KERNEL_NAME, payload: PAYLOAD_NAME, image: DEFAULT_IMAGE_NAME };
 
 /** What the node of an installation says about a driver that it was given. */
 async function saysOf(
@@ -60,9 +59,11 @@ async function makeStore(root: string) {
   await keep(root, KERNEL_NAME, { kind: 'kernel', architecture, version: '6.1.0', modules: [], builtIn: [], missing: [] }, kernelFiles);
   const payload = { kind: 'payload', format: 'squashfs', mountPoint: '/opt/firecrew', nodeVersion: '24.0.0', unpackedBytes: 1 } as const;
   await keep(root, PAYLOAD_NAME, { ...payload, architecture }, { [PAYLOAD_FILE]: small() });
-  const image = { kind: 'image', format: 'squashfs', source: { kind: 'directory' }, npm: [], environment: {}, user: '' } as const;
-  const rest = { workingDirectory: '/', entryCount: 1, times: { kind: 'kept' } } as const;
-  return await keep(root, DEFAULT_IMAGE_NAME, { ...image, ...rest, architecture }, { [ROOT_FILE]: randomBytes(IMAGE_BYTES) });
+  const image: ArtifactFacts = {
+    ...{ kind: 'image', format: 'squashfs', source: { kind: 'directory' }, npm: [], environment: {}, user: '' },
+    ...{ workingDirectory: '/', entryCount: 1, times: { kind: 'kept' }, architecture },
+  };
+  return await keep(root, DEFAULT_IMAGE_NAME, image, { [ROOT_FILE]: randomBytes(IMAGE_BYTES) });
 }
 
 describe('a node whose store lacks what its VMs are made of', { timeout: 60_000 }, () => {
@@ -110,9 +111,9 @@ describe('a node whose store lacks what its VMs are made of', { timeout: 60_000 
     expect(kept).toBeLessThan(IMAGE_BYTES);
     link.allow(100 * MIB);
     installation.node.start();
-    const ids = await until('all artifacts', async () => await findBootArtifacts(at('own'), NAMES));
+    const ids = await until('all artifacts', async () => await findBootArtifacts(at('own')));
 
-    expect(ids).toEqual(await findBootArtifacts(at('offered'), NAMES));
+    expect(ids).toEqual(await findBootArtifacts(at('offered')));
     await (await openBootFiles(at('own'), ids)).close();
     const [root = { sha256: '' }] = image.manifest.files;
     expect(link.transfers.filter(({ sha256 }) => sha256 === root.sha256).map(({ range }) => range)).toEqual([null, `bytes=${kept}-`]);
@@ -149,7 +150,7 @@ describe.skipIf(lacking !== '')(`a node that gets real images from its server${l
         BOOT_MS,
       );
       expect(says.usable).toBe(true);
-      expect(await findBootArtifacts(own, NAMES)).toEqual(await findBootArtifacts(store.root, NAMES));
+      expect(await findBootArtifacts(own)).toEqual(await findBootArtifacts(store.root));
     } finally {
       await installation.stop();
       await rm(own, { recursive: true, force: true });

@@ -11,7 +11,7 @@ export {
   NOT_TRIED,
 } from './fetch/decide-retry.ts';
 export { type ArtifactOrigin, type FetchOptions, fetchArtifact } from './fetch/fetch-artifact.ts';
-export { judgeReply, type ReplyFault } from './fetch/judge-reply.ts';
+export { judgeReply } from './fetch/judge-reply.ts';
 export type { TransferStep } from './fetch/plan-transfer.ts';
 export { type BuildImageOptions, buildImage, IMAGE_BLOCK_BYTES, IMAGE_ZSTD_LEVEL, ROOT_FILE } from './image/build-image.ts';
 export { FIXED_TIME_SECONDS, type ImageSource } from './image/lay-out-source.ts';
@@ -77,6 +77,7 @@ export {
   type BootFiles,
   type BootReferences,
   DEFAULT_IMAGE_NAME,
+  DEFAULT_REFERENCES,
   findBootArtifacts,
   KERNEL_NAME,
   lookUpBootArtifacts,

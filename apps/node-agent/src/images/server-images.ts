@@ -1,13 +1,6 @@
 import { CodedError, messageOf } from '@firecrew/base';
 import { nodeDataPaths, offeredImagesSchema } from '@firecrew/protocol';
-import {
-  type ArtifactDigest,
-  type ArtifactOrigin,
-  judgeReply,
-  MAX_MANIFEST_BYTES,
-  type ReplyFault,
-  type TransferStep,
-} from '@firecrew/rootfs';
+import { type ArtifactDigest, type ArtifactOrigin, judgeReply, MAX_MANIFEST_BYTES, type TransferStep } from '@firecrew/rootfs';
 import { request } from 'undici';
 
 /** Bytes of the list of names that a server offers. */
@@ -31,7 +24,7 @@ export class ServerImages implements ArtifactOrigin {
   async names(signal: AbortSignal): Promise<ReadonlyMap<string, ArtifactDigest>> {
     const bytes = await this.#document(nodeDataPaths.images, 'the list of images', MAX_LIST_BYTES, signal);
     const parsed = offeredImagesSchema.safeParse(jsonOf(bytes));
-    if (!parsed.success) throw fault('image_answer_wrong', 'the list of images', 'it is not one that this version reads');
+    if (!parsed.success) throw new ImageRefused('image_answer_wrong', 'the list of images', 'it is not one that this version reads');
     return new Map(parsed.data.images.map(({ name, id }) => [name, id]));
   }
 
@@ -46,7 +39,7 @@ export class ServerImages implements ArtifactOrigin {
     const verdict = judgeReply(headOf(reply), { from, sizeBytes: file.sizeBytes });
     if (verdict.verdict === 'take') return { from: verdict.from, body: reply.body };
     reply.body.destroy();
-    throw fault(verdict.code, what, verdict.detail);
+    throw new ImageRefused(verdict.code, what, verdict.detail);
   }
 
   /** A small answer, whole; of a larger one no more than the bound is read. */
@@ -57,16 +50,16 @@ export class ServerImages implements ArtifactOrigin {
     try {
       const length = Number(reply.headers['content-length']);
       const verdict = judgeReply(headOf(reply), { from: 0, sizeBytes: length });
-      if (verdict.verdict === 'refuse') throw fault(verdict.code, what, verdict.detail);
+      if (verdict.verdict === 'refuse') throw new ImageRefused(verdict.code, what, verdict.detail);
       for await (const part of reply.body) {
         bytes += (part as Buffer).length;
-        if (bytes > maxBytes) throw fault('image_length_wrong', what, `it is larger than ${maxBytes} bytes`);
+        if (bytes > maxBytes) throw new ImageRefused('image_length_wrong', what, `it is larger than ${maxBytes} bytes`);
         parts.push(part as Buffer);
       }
     } catch (cause) {
       reply.body.destroy();
       if (cause instanceof CodedError || signal.aborted) throw cause;
-      throw fault('image_transfer_broken', what, messageOf(cause), cause);
+      throw new ImageRefused('image_transfer_broken', what, messageOf(cause), cause);
     }
     return Buffer.concat(parts);
   }
@@ -84,12 +77,14 @@ export class ServerImages implements ArtifactOrigin {
       return reply;
     } catch (cause) {
       if (signal.aborted) throw cause;
-      throw fault('image_transfer_broken', what, messageOf(cause), cause);
+      throw new ImageRefused('image_transfer_broken', what, messageOf(cause), cause);
     }
   }
 }
 
-const ACTIONS: Readonly<Record<ReplyFault, string>> = {
+type ImageFault = 'image_redirected' | 'image_not_offered' | 'image_answer_wrong' | 'image_length_wrong' | 'image_transfer_broken';
+
+const ACTIONS: Readonly<Record<ImageFault, string>> = {
   image_redirected: 'Let the settings of this node name the server itself: no redirect is followed.',
   image_not_offered: 'Make it on the server with firecrew image, or here.',
   image_answer_wrong: 'Look at what stands between this node and its server, and that both are of versions that fit.',
@@ -97,9 +92,14 @@ const ACTIONS: Readonly<Record<ReplyFault, string>> = {
   image_transfer_broken: 'Check the connection to the server and its log; it is tried again.',
 };
 
-function fault(code: ReplyFault, what: string, detail: string, cause?: unknown): CodedError {
-  // any code: that of the verdict on the answer
-  return new CodedError(code, `the server does not give ${what}: ${detail}`, { id: what, action: ACTIONS[code], cause });
+/** The server did not give what was asked for, and why. */
+class ImageRefused extends CodedError {
+  override readonly code: ImageFault;
+
+  constructor(code: ImageFault, what: string, detail: string, cause?: unknown) {
+    super(code, `the server does not give ${what}: ${detail}`, { id: what, action: ACTIONS[code], cause });
+    this.code = code;
+  }
 }
 
 function headOf({ statusCode, headers }: Reply) {

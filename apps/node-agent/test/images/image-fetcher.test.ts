@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { CodedError } from '@firecrew/base';
 import {
   type ArtifactDigest,
+  type ArtifactFacts,
   ArtifactNames,
   type ArtifactOrigin,
+  DEFAULT_REFERENCES,
   ImageStore,
   lookUpBootArtifacts,
   type StoredArtifact,
@@ -14,7 +16,6 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ImageFetcher } from '../../src/images/image-fetcher.ts';
 
-const REFERENCES = { kernel: 'kernel', payload: 'payload', image: 'default' };
 let folder: string;
 let offered: ImageStore;
 let artifacts: ReadonlyMap<string, StoredArtifact>;
@@ -23,23 +24,21 @@ let fetcher: ImageFetcher | undefined;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'firecrew-fetcher-'));
   offered = new ImageStore(join(folder, 'offered'));
-  const common = { architecture: 'amd64' } as const;
+  const architecture = 'amd64';
   const made = new Map<string, StoredArtifact>();
-  const add = async (
-    name: string,
-    facts: Parameters<ImageStore['add']>[0] extends (folders: never) => Promise<infer Facts> ? Facts : never,
-  ) =>
-    made.set(
-      name,
-      await offered.add(async ({ target }) => {
-        await writeFile(join(target, 'file'), name);
-        return facts;
-      }),
-    );
-  await add('kernel', { ...common, kind: 'kernel', version: '1', modules: [], builtIn: [], missing: [] });
-  await add('payload', { ...common, kind: 'payload', format: 'squashfs', mountPoint: '/opt', nodeVersion: '24.0.0', unpackedBytes: 1 });
-  const image = { kind: 'image', format: 'squashfs', source: { kind: 'directory' }, npm: [], environment: {}, user: '' } as const;
-  await add('default', { ...common, ...image, workingDirectory: '/', entryCount: 1, times: { kind: 'kept' } });
+  const add = async (name: string, facts: ArtifactFacts): Promise<void> => {
+    const stored = await offered.add(async ({ target }) => {
+      await writeFile(join(target, 'file'), name);
+      return facts;
+    });
+    made.set(name, stored);
+  };
+  await add('kernel', { architecture, kind: 'kernel', version: '1', modules: [], builtIn: [], missing: [] });
+  await add('payload', { architecture, kind: 'payload', format: 'squashfs', mountPoint: '/opt', nodeVersion: '24.0.0', unpackedBytes: 1 });
+  await add('default', {
+    ...{ architecture, kind: 'image', format: 'squashfs', source: { kind: 'directory' }, npm: [], environment: {} },
+    ...{ user: '', workingDirectory: '/', entryCount: 1, times: { kind: 'kept' } },
+  });
   artifacts = made;
 });
 afterEach(async () => {
@@ -67,7 +66,7 @@ function originOf(fail: (name: string) => void = () => undefined): ArtifactOrigi
 }
 
 /** A fetcher with a clock that the test sets, and what it told. */
-function start(origin: ArtifactOrigin, wanted = [REFERENCES]) {
+function start(origin: ArtifactOrigin, wanted = [DEFAULT_REFERENCES]) {
   const clock = { ms: 0 };
   const changes: (string | undefined)[][] = [];
   const tokens: string[] = [];
@@ -90,7 +89,7 @@ function start(origin: ArtifactOrigin, wanted = [REFERENCES]) {
 }
 
 const lacked = async (): Promise<string[]> =>
-  (await lookUpBootArtifacts(join(folder, 'own'), REFERENCES)).missing.map(({ reference }) => reference);
+  (await lookUpBootArtifacts(join(folder, 'own'), DEFAULT_REFERENCES)).missing.map(({ reference }) => reference);
 
 describe('the fetcher of an image store', () => {
   it('gets what is lacking, one after another, and tells that something came', async () => {
@@ -174,7 +173,7 @@ describe('the fetcher of an image store', () => {
   });
 
   it('asks once for what two drivers lack', async () => {
-    const { fetcher: made, tokens } = start(originOf(), [REFERENCES, REFERENCES]);
+    const { fetcher: made, tokens } = start(originOf(), [DEFAULT_REFERENCES, DEFAULT_REFERENCES]);
     made.linked('a-token');
     await expect.poll(lacked).toEqual([]);
     expect(tokens).toHaveLength(3);

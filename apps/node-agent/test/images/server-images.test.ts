@@ -21,7 +21,7 @@ async function answering(...answers: readonly string[]) {
     socket.on('error', () => undefined);
     socket.once('data', (data) => {
       heads.push(data.toString('latin1'));
-      socket.end(answers[Math.min(heads.length, answers.length) - 1]);
+      socket.end(answers[Math.min(heads.length, answers.length) - 1] ?? '');
     });
   });
   servers.push(server);

@@ -37,6 +37,7 @@ beforeEach(async () => {
     health,
     healthAtMs: nowMs,
     lastEnd: null,
+    imagesTokenHash: '',
     told: new Set(),
   };
   await database.db.insert(tables.nodes).values({ id: node.id, name: 'n', publicKey: 'k' });

@@ -51,6 +51,9 @@ export interface BootReferences {
   readonly image: string;
 }
 
+/** What a host boots from that is told nothing else. */
+export const DEFAULT_REFERENCES: BootReferences = { kernel: KERNEL_NAME, payload: PAYLOAD_NAME, image: DEFAULT_IMAGE_NAME };
+
 /** An artifact that a host is told to boot from and that its store does not hold. */
 export interface MissingArtifact {
   readonly kind: ArtifactKind;
@@ -88,7 +91,7 @@ export async function lookUpBootArtifacts(
 }
 
 /** The ids of what a VM is made of. Throws `image_unknown` for the first that the store does not hold, with the reference as `id`. */
-export async function findBootArtifacts(root: string, references: BootReferences): Promise<BootArtifacts> {
+export async function findBootArtifacts(root: string, references: BootReferences = DEFAULT_REFERENCES): Promise<BootArtifacts> {
   const { found, missing } = await lookUpBootArtifacts(root, references);
   const { kernel, payload, image } = found;
   if (kernel !== undefined && payload !== undefined && image !== undefined) return { kernel, payload, image };
