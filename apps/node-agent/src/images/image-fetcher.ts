@@ -119,11 +119,15 @@ export class ImageFetcher {
       this.#say(reference, 'its server offers no images');
       return false;
     }
-    this.#say(reference, 'it is being fetched from the server');
+    // Why an earlier try failed is told until this one gets anything.
+    if (!this.#said.has(reference)) this.#say(reference, UNDER_WAY);
     let keptAtFirst: number | undefined;
     let kept = 0;
     const onBytes = (keptBytes: number, sizeBytes: number): void => {
-      if (keptAtFirst === undefined) log.info({ artifact: reference, kind, keptBytes, sizeBytes }, 'fetching from the server');
+      if (keptAtFirst === undefined) {
+        log.info({ artifact: reference, kind, keptBytes, sizeBytes }, 'fetching from the server');
+        this.#say(reference, UNDER_WAY);
+      }
       keptAtFirst ??= keptBytes;
       kept = keptBytes;
     };
@@ -179,6 +183,7 @@ export class ImageFetcher {
   }
 }
 
+const UNDER_WAY = 'it is being fetched from the server';
 const NO_MORE = '; it is not tried again before the link to the server is made anew';
 
 function codeIn(error: unknown): string {
