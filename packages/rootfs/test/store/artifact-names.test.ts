@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { codeOf } from '@firecrew/base';
 import { expect, it } from 'vitest';
 import { type ArtifactDigest, ArtifactNames } from '../../src/index.ts';
@@ -31,4 +31,15 @@ it('a name whose file is damaged is no missing name', async () => {
   await mkdir(at('names'));
   await writeFile(at('names', 'x'), 'nothing like an id');
   expect(await new ArtifactNames(at()).get('x').catch(codeOf)).toBe('image_store_failed');
+});
+
+it('a name is read by other accounts, whatever the mask of the process that gave it', async () => {
+  const mask = process.umask(0o077);
+  try {
+    await new ArtifactNames(at()).set('kernel', id('1'));
+  } finally {
+    process.umask(mask);
+  }
+  const modes = [await stat(at('names')), await stat(at('names', 'kernel'))].map(({ mode }) => mode & 0o777);
+  expect(modes).toEqual([0o755, 0o644]);
 });
