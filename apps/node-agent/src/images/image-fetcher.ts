@@ -143,7 +143,10 @@ export class ImageFetcher {
       const fault = faultOf(codeOf(error));
       const next = decideRetry(state, { fault, newBytes: kept - (keptAtFirst ?? kept), nowMs: clock(), random: random() });
       this.#states.set(reference, next);
-      log.warn({ err: error, artifact: reference, kind, fault, keptBytes: kept, failures: next.failures }, 'not fetched from the server');
+      const { failures, refusals } = next;
+      // What the server does not have is asked for each minute, and told with the capabilities.
+      const level = fault === 'absent' ? 'debug' : 'warn';
+      log[level]({ err: error, artifact: reference, kind, fault, keptBytes: kept, failures, refusals }, 'not fetched from the server');
       this.#say(reference, `it was not fetched from the server: ${messageOf(error)}${codeIn(error)}${next.dueMs === null ? NO_MORE : ''}`);
       return false;
     }

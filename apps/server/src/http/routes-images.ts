@@ -7,9 +7,7 @@ import { z } from 'zod';
 import type { ServerContext } from '../context.ts';
 import { findNode } from './auth.ts';
 import { decideRange } from './decide-range.ts';
-
-/** Transfers of files that one node may have under way; it needs one. */
-export const MAX_IMAGE_TRANSFERS_PER_NODE = 4;
+import { ImageTransfers } from './image-transfers.ts';
 
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
 const wanted = z
@@ -20,7 +18,7 @@ const wanted = z
 export function imageRoutes(root: FastifyInstance, context: ServerContext): void {
   const app = root.withTypeProvider<ZodTypeProvider>();
   const folder = context.config.images;
-  const transfers = new Transfers();
+  const transfers = new ImageTransfers();
 
   app.get(nodeDataPaths.images, { schema: { response: { 200: offeredImagesSchema } } }, async (request) => {
     await findNode(context, request);
@@ -74,27 +72,6 @@ async function sendFile(store: ImageStore, request: FileRequest, reply: FastifyR
     .header('content-range', `bytes ${first}-${last}/${sizeBytes}`)
     .header('content-length', last - first + 1)
     .send(handle.createReadStream({ start: first, end: last }));
-}
-
-/** How many transfers each node has under way. */
-class Transfers {
-  readonly #open = new Map<string, number>();
-
-  /** Counts one more; the function that comes back counts it out. Throws `image_transfers_full`. */
-  begin(nodeId: string): () => void {
-    const now = this.#open.get(nodeId) ?? 0;
-    if (now >= MAX_IMAGE_TRANSFERS_PER_NODE)
-      throw new CodedError('image_transfers_full', `node ${nodeId} has ${now} transfers of images under way`, {
-        id: nodeId,
-        action: 'Nothing: the node asks again.',
-      });
-    this.#open.set(nodeId, now + 1);
-    return () => {
-      const left = (this.#open.get(nodeId) ?? 1) - 1;
-      if (left === 0) this.#open.delete(nodeId);
-      else this.#open.set(nodeId, left);
-    };
-  }
 }
 
 function idOf(hex: string): ArtifactDigest {

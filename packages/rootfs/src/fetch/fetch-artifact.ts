@@ -53,7 +53,7 @@ export async function fetchArtifact(
   const offered = missing.id === null ? await origin.names(signal) : new Map<string, ArtifactDigest>();
   const choice = chooseArtifact(missing, offered);
   if (choice.verdict === 'absent')
-    throw new CodedError('image_not_offered', `the server has no ${missing.kind} ${missing.reference} either`, {
+    throw new CodedError('image_not_offered', `the server has nothing named ${missing.reference} either`, {
       id: missing.reference,
       action: 'Make it on the server with firecrew image, or here.',
     });
