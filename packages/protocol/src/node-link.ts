@@ -2,7 +2,17 @@ import * as z from 'zod';
 import { attemptResultSchema } from './outcome.ts';
 import { turnEventSchema } from './turn-event.ts';
 import { inputBlobSchema, turnSpecSchema } from './turn-spec.ts';
-import { attemptSchema, countSchema, driverSchema, epochSchema, isolationSchema, nodeIdSchema, turnIdSchema } from './values.ts';
+import {
+  attemptSchema,
+  countSchema,
+  driverSchema,
+  epochSchema,
+  imageIdSchema,
+  imageNameSchema,
+  isolationSchema,
+  nodeIdSchema,
+  turnIdSchema,
+} from './values.ts';
 
 /** Bytes of one node-link message. */
 export const MAX_NODE_MESSAGE_BYTES = 4 * 1024 * 1024;
@@ -147,7 +157,7 @@ export const MAX_OFFERED_IMAGES = 1_000;
 
 /** What a server offers its nodes: names of its image store with the ids of the artifacts behind them. */
 export const offeredImagesSchema = z.object({
-  images: z.array(z.object({ name: z.string().max(64), id: z.string().regex(/^sha256:[0-9a-f]{64}$/) })).max(MAX_OFFERED_IMAGES),
+  images: z.array(z.object({ name: imageNameSchema, id: imageIdSchema })).max(MAX_OFFERED_IMAGES),
 });
 export type OfferedImages = z.infer<typeof offeredImagesSchema>;
 

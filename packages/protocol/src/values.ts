@@ -58,3 +58,10 @@ export const phaseKindSchema = z.enum(['research', 'coding', 'benchmark', 'secur
 export type Driver = z.infer<typeof driverSchema>;
 export type Isolation = z.infer<typeof isolationSchema>;
 export type PhaseKind = z.infer<typeof phaseKindSchema>;
+
+/** The id of an image, kernel or payload: the SHA-256 of what it is and says. */
+export const imageIdSchema = z.string().regex(/^sha256:[0-9a-f]{64}$/);
+/** A name that an image store gives to one of them; what is only digits of a digest is taken for the end of an id. */
+export const imageNameSchema = z.string().regex(/^(?![0-9a-f]+$)[a-z][a-z0-9._-]{0,62}$/);
+/** What settings call one by. */
+export const imageReferenceSchema = z.union([imageNameSchema, imageIdSchema], 'must be a name of the image store, or an id (sha256:...)');

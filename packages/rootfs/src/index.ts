@@ -72,7 +72,6 @@ export {
 } from './store/artifact-manifest.ts';
 export { ArtifactNames, checkArtifactName, isArtifactName } from './store/artifact-names.ts';
 export {
-  artifactReferenceSchema,
   type BootArtifacts,
   type BootFiles,
   type BootReferences,

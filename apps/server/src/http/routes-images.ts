@@ -3,7 +3,7 @@ import { MAX_OFFERED_IMAGES, nodeDataPaths, offeredImagesSchema } from '@firecre
 import { type ArtifactDigest, ArtifactNames, ImageStore, isArtifactName } from '@firecrew/rootfs';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { ServerContext } from '../context.ts';
 import { findNode } from './auth.ts';
 import { decideRange } from './decide-range.ts';

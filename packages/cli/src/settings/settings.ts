@@ -1,15 +1,14 @@
 import { CodedError } from '@firecrew/base';
-import { addressRulesSchema, allowListSchema, driverSchema, durationMsSchema } from '@firecrew/protocol';
-import { artifactReferenceSchema } from '@firecrew/rootfs';
+import { addressRulesSchema, allowListSchema, driverSchema, durationMsSchema, imageReferenceSchema } from '@firecrew/protocol';
 import * as z from 'zod';
 
 /** How long services that `run` started go on after their last use, in ms. */
 export const IDLE_STOP_MS = 30 * 60 * 1000;
 
 const bootKeys = {
-  kernel: artifactReferenceSchema.optional(),
-  payload: artifactReferenceSchema.optional(),
-  image: artifactReferenceSchema.optional(),
+  kernel: imageReferenceSchema.optional(),
+  payload: imageReferenceSchema.optional(),
+  image: imageReferenceSchema.optional(),
 };
 
 const qemuSchema = z.strictObject({

@@ -1,10 +1,9 @@
 import { CodedError, codeOf } from '@firecrew/base';
-import { z } from 'zod';
 import { ROOT_FILE } from '../image/build-image.ts';
 import { BZIMAGE_FILE, INITRD_FILE, VMLINUX_FILE } from '../kernel/extract-kernel.ts';
 import { PAYLOAD_FILE } from '../payload/build-payload.ts';
 import { type ArtifactDigest, type ArtifactKind, artifactIdSchema } from './artifact-manifest.ts';
-import { ArtifactNames, isArtifactName } from './artifact-names.ts';
+import { ArtifactNames } from './artifact-names.ts';
 import { ImageStore, type OpenArtifact, type VerifiedFile } from './image-store.ts';
 
 /** Names under which a store keeps what every VM needs beside its image. */
@@ -35,14 +34,6 @@ export interface BootFiles {
   readonly path: string;
   close(): Promise<void>;
 }
-
-/** What settings call an artifact by: a name of the store, or an id. */
-export const artifactReferenceSchema = z
-  .string()
-  .refine(
-    (text) => isArtifactName(text) || artifactIdSchema.safeParse(text).success,
-    'must be a name of the image store, or an id (sha256:...)',
-  );
 
 /** What a host is told to boot from: each a name of its store, or an id. */
 export interface BootReferences {
