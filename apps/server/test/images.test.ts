@@ -188,7 +188,9 @@ describe('the images of a server', () => {
     await symlink(join(folder, 'other/b'), join(damaged.folder, 'b'));
     for (const text of ['one', 'two']) {
       const { status, bytes } = await get(filePath(sha256(Buffer.from(text)), hex(damaged)));
-      expect([status, JSON.parse(bytes.toString())]).toEqual([500, { error: expect.objectContaining({ code: 'image_digest_wrong' }) }]);
+      // Its cause is in the log of the server: it names paths.
+      expect([status, JSON.parse(bytes.toString())]).toEqual([500, { error: expect.objectContaining({ code: 'internal' }) }]);
+      expect(bytes.toString()).not.toContain(folder);
     }
   });
 });

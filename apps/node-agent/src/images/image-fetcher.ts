@@ -146,7 +146,8 @@ export class ImageFetcher {
       const { failures, refusals } = next;
       // What the server does not have is asked for each minute, and told with the capabilities.
       const level = fault === 'absent' ? 'debug' : 'warn';
-      log[level]({ err: error, artifact: reference, kind, fault, keptBytes: kept, failures, refusals }, 'not fetched from the server');
+      const why = error instanceof CodedError ? { code: error.code, detail: error.message } : { err: error };
+      log[level]({ ...why, artifact: reference, kind, fault, keptBytes: kept, failures, refusals }, 'not fetched from the server');
       this.#say(reference, `it was not fetched from the server: ${messageOf(error)}${codeIn(error)}${next.dueMs === null ? NO_MORE : ''}`);
       return false;
     }

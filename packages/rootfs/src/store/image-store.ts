@@ -269,6 +269,7 @@ export class ImageStore {
     const folder = this.#folderOf(id);
     try {
       await writeFile(join(target, MANIFEST_FILE), manifestBytes, { flag: 'wx', mode: READ_ONLY });
+      await chmod(join(target, MANIFEST_FILE), READ_ONLY);
       await sync(join(target, MANIFEST_FILE));
       await chmod(target, WALKABLE);
       await sync(target);

@@ -35,6 +35,18 @@ describe('the image store', () => {
     await open.close();
   });
 
+  it('is read by other accounts, whatever the mask of the process that made it', async () => {
+    const mask = process.umask(0o077);
+    const { folder } = await addFiles(store, { bzImage: 'x', 'modules/virtio.ko': 'y' }, KERNEL_FACTS).finally(() => process.umask(mask));
+    const modes = async (...names: string[]) => (await stat(join(...names))).mode & 0o777;
+    expect([await modes(store.root), await modes(store.root, 'images'), await modes(folder), await modes(folder, 'modules')]).toEqual(
+      Array.from({ length: 4 }, () => 0o755),
+    );
+    expect([await modes(folder, 'manifest.json'), await modes(folder, 'bzImage'), await modes(folder, 'modules/virtio.ko')]).toEqual(
+      Array.from({ length: 3 }, () => 0o444),
+    );
+  });
+
   it('gives the same id for the same content, whoever makes it, and keeps it once', async () => {
     const one = await addFiles(store, { a: '1', b: '2' });
     const two = await addFiles(store, { b: '2', a: '1' }, { ...IMAGE_FACTS, environment: { A: '1', B: '2' } });
