@@ -1,7 +1,7 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CodedError } from '@firecrew/base';
+import { CodedError, codeOf } from '@firecrew/base';
 import {
   type ArtifactDigest,
   type ArtifactFacts,
@@ -10,6 +10,7 @@ import {
   DEFAULT_REFERENCES,
   ImageStore,
   lookUpBootArtifacts,
+  piecesFolder,
   type StoredArtifact,
 } from '@firecrew/rootfs';
 import { pino } from 'pino';
@@ -170,6 +171,33 @@ describe('the fetcher of an image store', () => {
     await made.stop();
     expect(await readFile(piece, 'utf8')).toBe('k');
     expect(await lacked()).toEqual(['kernel', 'payload', 'default']);
+  });
+
+  it('removes pieces of what nobody wants any more, and goes on from those of what is wanted, however old', async () => {
+    const ids = Object.fromEntries([...artifacts].map(([name, { id }]) => [name, id]));
+    const { kernel = '', payload = '', default: image = '' } = ids;
+    const old = async (id: string, bytes: string): Promise<string> => {
+      const root = join(folder, 'own', piecesFolder(id));
+      await mkdir(join(root, 'target'), { recursive: true });
+      await writeFile(join(root, 'target', 'file'), bytes);
+      for (const path of [join(root, 'target', 'file'), join(root, 'target'), root]) await utimes(path, 1, 1);
+      return root;
+    };
+    const unwanted = await old(`sha256:${'0'.repeat(64)}`, 'x');
+    await old(kernel, 'ker');
+    const asked: number[] = [];
+    const origin = originOf();
+    const watched: ArtifactOrigin = {
+      ...origin,
+      file: async (id, step, signal) => {
+        if (id === kernel) asked.push(step.from);
+        return await origin.file(id, step, signal);
+      },
+    };
+    const wanted = { kernel, payload, image };
+    start(watched, [wanted]).fetcher.linked('a-token');
+    await expect.poll(async () => (await lookUpBootArtifacts(join(folder, 'own'), wanted)).missing).toEqual([]);
+    expect([asked, await stat(unwanted).catch(codeOf)]).toEqual([[3], 'ENOENT']);
   });
 
   it('asks once for what two drivers lack', async () => {
