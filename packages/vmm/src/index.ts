@@ -55,6 +55,6 @@ export {
   signalProcess,
 } from './processes/marked-processes.ts';
 export { QemuDriver, type QemuDriverOptions } from './qemu-driver/qemu-driver.ts';
-export { type IgnoreFile, ignoredFolders } from './tree-transfer/ignore-rules.ts';
+export { type IgnoreFile, ignoredPaths } from './tree-transfer/ignore-rules.ts';
 export { NO_EXCLUSION, treeSelectionOf, trimExclusion } from './tree-transfer/select-tree.ts';
 export { INCOMPLETE_REASONS, trailerOf } from './tree-transfer/trailer.ts';

@@ -34,7 +34,7 @@ it('exports these values and no others', () => {
       "followExec",
       "getTree",
       "guestHealth",
-      "ignoredFolders",
+      "ignoredPaths",
       "isLinkError",
       "killExec",
       "killMarked",

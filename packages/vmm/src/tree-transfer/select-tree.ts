@@ -2,7 +2,7 @@ import { EXCLUDABLE_NAMES } from '@firecrew/artifact-capture';
 import { CodedError } from '@firecrew/base';
 import type { TreeSelection } from '@firecrew/workspace';
 import type { TreeExclusion } from '../port/driver.ts';
-import { ignoredFolders } from './ignore-rules.ts';
+import { ignoredPaths } from './ignore-rules.ts';
 
 const excludable: readonly string[] = EXCLUDABLE_NAMES;
 
@@ -19,8 +19,8 @@ export function treeSelectionOf(exclude: TreeExclusion): TreeSelection {
       action: 'Send names of the exclusion rule only.',
     });
   }
-  const isIgnored = ignoredFolders(exclude.ignore);
-  return { exclude: true, trackedPaths: new Set(exclude.trackedDirs), isIgnored: (folder) => isIgnored(folder.toString('latin1')) };
+  const isIgnored = ignoredPaths(exclude.ignore);
+  return { exclude: true, trackedPaths: new Set(exclude.trackedDirs), isIgnored: (folder) => isIgnored(folder.toString('latin1'), true) };
 }
 
 /** The same exclusion without what cannot change its outcome: tracked folders on no listed path, and comments. */
