@@ -15,6 +15,8 @@ interface Deed {
   readonly what: string;
   readonly agent: string;
   readonly check?: string;
+  /** Added to the repository. */
+  readonly files?: Readonly<Record<string, string>>;
   readonly extra?: MissionOrder['extra'];
   readonly outcome: Outcome;
   /** Listing of the delivered tree, `mode path`; undefined where nothing is delivered. */
@@ -64,6 +66,26 @@ const DEEDS: readonly Deed[] = [
       expect(log.toString()).toMatch(/no-such-program/);
       expect(agentExits(events)).toEqual([127, 127, 127]);
     },
+  },
+  {
+    what: 'writes nothing but what the repository ignores',
+    files: { '.gitignore': 'out/\n' },
+    agent: 'mkdir -p out; echo x >> out/x.js; cat "$FIRECREW_FEEDBACK_FILE"; true',
+    check: 'test -e out/x.js',
+    outcome: { kind: 'gate_capped' },
+    tree: undefined,
+    also: ({ events, log }) => {
+      expect(verdicts(events)).toEqual(['ignored_only', 'ignored_only', 'ignored_only']);
+      expect(log.toString()).toMatch(/Only ignored files were changed/);
+    },
+  },
+  {
+    what: 'leaves what is not ignored when it is sent back',
+    files: { '.gitignore': 'out/\n' },
+    agent: 'mkdir -p out; echo x >> out/x.js; test "$FIRECREW_ROUND" = 1 || echo x > done.txt',
+    outcome: COMPLETED,
+    tree: ['100644 .gitignore', ...BASE, '100644 done.txt'],
+    also: ({ events }) => expect(verdicts(events)).toEqual(['ignored_only', 'changed']),
   },
   {
     what: 'kills its own parents',
@@ -190,8 +212,8 @@ describe.each(['auto', 'off'] as const)('with bubblewrap %s, an agent that', (bu
     await until('a node without leftovers', async () => (await installation.leftovers()).length === 0);
   });
 
-  it.each(DEEDS)('$what', async ({ agent, check, extra, outcome, tree, verified, also }) => {
-    const folder = await makeRepository(join(installation.home, 'scratch', randomBytes(6).toString('hex')), FILES);
+  it.each(DEEDS)('$what', async ({ agent, check, files, extra, outcome, tree, verified, also }) => {
+    const folder = await makeRepository(join(installation.home, 'scratch', randomBytes(6).toString('hex')), { ...FILES, ...files });
     const { id } = await installation.startMission({
       repository: folder,
       agent,

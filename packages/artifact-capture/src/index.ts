@@ -32,6 +32,7 @@ export { TAR_BLOCK_BYTES } from './tar/parse-header.ts';
 export { type TarEvent, TarReader } from './tar/tar-reader.ts';
 export { putFileHeader, TAR_END_BYTES, type TarHeaderFields, tarEnd, tarPadding, writeTarHeader } from './tar/write-tar.ts';
 export { compareManifests, type ManifestChange, type ManifestDifference } from './tree/compare-manifests.ts';
+export { type CommitChange, decideChange } from './tree/decide-change.ts';
 export {
   decideExclusion,
   EXCLUDABLE_NAMES,

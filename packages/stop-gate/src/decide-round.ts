@@ -23,6 +23,9 @@ export interface AgentEnd {
   readonly timedOut?: boolean;
 }
 
+/** Whether a commit of the tree would differ from the base; `ignored_only` where nothing but new files that the base ignores is there. */
+export type Change = boolean | 'ignored_only' | 'unknown';
+
 /** What the host knows at the end of one round. */
 export interface RoundFacts {
   /** Undefined where nothing is enforced but that the agent did not fail. */
@@ -31,8 +34,8 @@ export interface RoundFacts {
   readonly round: number;
   /** Default {@link MAX_GATE_ROUNDS}. */
   readonly maxRounds?: number;
-  /** Did the tree differ from the base? Decided by comparing two manifests on the host; `unknown` is never a pass. */
-  readonly changed: boolean | 'unknown';
+  /** Would a commit of the tree differ from the base? Decided by comparing two manifests on the host; `unknown` is never a pass. */
+  readonly changed: Change;
   /** `not_run` where the gate has no check, or where the change condition failed first. */
   readonly check: CheckResult;
   /** How the agent ended. Where the gate has a check, that decides alone; where it has none, an agent that failed is no success. */
@@ -63,6 +66,7 @@ export function decideRound(facts: RoundFacts): RoundDecision {
   if (gate.check === undefined && facts.agent !== undefined && !exitedCleanly(facts.agent))
     return refuse('agent_failed', agentFeedback(facts.agent), facts.round, maxRounds);
   if (gate.requireChange && facts.changed === false) return refuse('no_change', noChangeFeedback(), facts.round, maxRounds);
+  if (gate.requireChange && facts.changed === 'ignored_only') return refuse('ignored_only', ignoredFeedback(), facts.round, maxRounds);
   if (gate.check === undefined) return { verdict: 'satisfied', reason: gate.requireChange ? 'changed' : 'no_gate' };
   if (check.status === 'not_run') {
     return { verdict: 'unrunnable', reason: 'check_not_run', detail: 'the gate has a check and the host did not run it' };
@@ -77,7 +81,7 @@ export function decideRound(facts: RoundFacts): RoundDecision {
 }
 
 /** True where the host must run the check now: the gate has one and the change condition holds. */
-export function checkIsDue(gate: Gate, changed: boolean | 'unknown'): boolean {
+export function checkIsDue(gate: Gate, changed: Change): boolean {
   return gate.check !== undefined && (!gate.requireChange || changed === true);
 }
 
@@ -89,8 +93,16 @@ function refuse(reason: GateReason, feedback: string, round: number, maxRounds: 
 function noChangeFeedback(): string {
   return (
     'Nothing in the working tree differs from the commit you started with, and this task needs a change. ' +
-    'Make it, and leave the files in the working tree. If the task truly needs no change, say so as your last message and explain why; ' +
+    'Make it, and leave the files in the working tree, where the ignore rules of that commit do not leave them out. If the task truly needs no change, say so as your last message and explain why; ' +
     'the task must then be started again with empty results allowed.\n'
+  );
+}
+
+function ignoredFeedback(): string {
+  return (
+    'Only ignored files were changed: every new file in the working tree is left out by the ignore rules (`.gitignore`) of the commit you started ' +
+    'with, and no other file differs, so there is nothing to commit. Leave the change in files that are not ignored; ' +
+    '`git status --ignored` names those that are.\n'
   );
 }
 

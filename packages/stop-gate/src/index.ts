@@ -1,10 +1,19 @@
 export { tailOfText } from './bound-text.ts';
 export { composeSettings, type HookCommand, type HookParts, type SettingsDocument } from './compose-settings.ts';
-export { type AgentEnd, type CheckResult, checkIsDue, decideRound, type RoundDecision, type RoundFacts } from './decide-round.ts';
+export {
+  type AgentEnd,
+  type Change,
+  type CheckResult,
+  checkIsDue,
+  decideRound,
+  type RoundDecision,
+  type RoundFacts,
+} from './decide-round.ts';
 export { drainTap, parseToolUse, type TapDrain, type ToolUse } from './drain-tap.ts';
 export { type CheckInput, type CheckInputKind, checkInputsChanged } from './find-check-inputs.ts';
 export { gradeVerification, type VerificationFacts, type VerificationLevel, type VerificationReason } from './grade-verification.ts';
 export { HOOK_CONFIG, HOOK_STATE, type HookAnswer, type HookFile, planHookFiles, stopHookScript, tapHookScript } from './hook-script.ts';
+export { type DeliveredChange, type DeliveryVerdict, judgeDelivery } from './judge-delivery.ts';
 export {
   CHECK_FEEDBACK_BYTES,
   CHECK_TIMEOUT_MS,

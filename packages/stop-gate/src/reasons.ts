@@ -4,6 +4,7 @@ export const GATE_REASONS = [
   'changed',
   'no_gate',
   'no_change',
+  'ignored_only',
   'agent_failed',
   'check_failed',
   'check_timed_out',

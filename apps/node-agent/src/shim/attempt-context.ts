@@ -1,4 +1,4 @@
-import type { ManifestEntry } from '@firecrew/artifact-capture';
+import type { CommitChange, ManifestEntry } from '@firecrew/artifact-capture';
 import type { CapturedTree, Isolation, RoundRecord, TurnSpec } from '@firecrew/protocol';
 import type { CallerPath, Driver, GuestOwner, Vm } from '@firecrew/vmm';
 import type { TurnPaths } from '../turn-folder/turn-folder.ts';
@@ -24,6 +24,8 @@ export interface AttemptState {
   tree: StagedTree | null;
   /** Whether `tree` was taken while the agent worked. */
   checkpoint: boolean;
+  /** What of the newest tree a commit would hold. */
+  change: CommitChange;
   /** Snapshot that the check passed on. */
   checkedSnapshot: string | null;
   /** Whether the newest check was ended at its time limit. */

@@ -2,7 +2,9 @@ import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   byteKey,
+  type CommitChange,
   compareManifests,
+  decideChange,
   EXCLUDABLE_NAMES,
   HARD_EXCLUDED_NAMES,
   type ManifestEntry,
@@ -12,7 +14,7 @@ import {
 } from '@firecrew/artifact-capture';
 import { CodedError } from '@firecrew/base';
 import type { CapturedTree } from '@firecrew/protocol';
-import { getTree, INCOMPLETE_REASONS, type OutgoingTree, type TreeExclusion, type Vm } from '@firecrew/vmm';
+import { getTree, INCOMPLETE_REASONS, ignoredPaths, type OutgoingTree, type TreeExclusion, type Vm } from '@firecrew/vmm';
 import { type ArchiveTrailer, canonicaliseArchive } from '@firecrew/workspace';
 import type { AttemptContext, StagedTree } from './attempt-context.ts';
 
@@ -94,6 +96,14 @@ function foldersOf(entries: readonly ManifestEntry[]): string[] {
     for (let at = 1; at <= depth; at += 1) folders.add(parts.slice(0, at).join('/'));
   }
   return [...folders];
+}
+
+/** What of a tree delivery would commit. Without a repository nothing is left out: every difference is a change. */
+export function commitChange({ spec, state }: AttemptContext, entries: readonly ManifestEntry[]): CommitChange {
+  const difference = compareManifests(state.base, entries);
+  if (spec.base.commit === null) return difference.isEmpty ? 'none' : 'changed';
+  const isIgnored = ignoredPaths(spec.ignore);
+  return decideChange(difference, (path) => isIgnored(byteKey(path), false));
 }
 
 /** Paths in which a tree differs from the base of the phase, as `nameText` writes them: for the rules of the gate, which are text. */

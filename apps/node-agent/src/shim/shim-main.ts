@@ -78,6 +78,7 @@ async function makeContext(paths: TurnPaths, spec: TurnSpec, launch: ShimLaunch)
       base: [],
       tree: null,
       checkpoint: false,
+      change: 'none',
       checkedSnapshot: null,
       checkTimedOut: false,
       feedback: null,

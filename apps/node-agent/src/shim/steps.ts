@@ -10,7 +10,7 @@ import { CHECK_FEEDBACK_BYTES, type CheckResult, checkInputsChanged, checkIsDue,
 import { guestHealth, type Vm } from '@firecrew/vmm';
 import { readManifestOfBlob } from '@firecrew/workspace';
 import { type AttemptContext, type AttemptState, attemptMarker, roundRecord, type StagedTree } from './attempt-context.ts';
-import { changedPaths, collectTree, shownPath } from './collect-tree.ts';
+import { changedPaths, collectTree, commitChange, shownPath } from './collect-tree.ts';
 import { OutputTail } from './output-tail.ts';
 import { restoreProtected } from './restore-protected.ts';
 import { runCommand } from './run-command.ts';
@@ -184,7 +184,8 @@ export async function collect(context: AttemptContext, round: number, rescue: bo
   state.restoredPaths = restored.paths;
   const now = restored.paths.length === 0 ? paths : changedPaths(context, restored.tree.entries);
   state.checkInputsChanged = spec.check === null ? [] : checkInputsChanged(now, spec.check.command).map((input) => shownPath(input.path));
-  const changed = now.length > 0;
+  state.change = commitChange(context, restored.tree.entries);
+  const changed = state.change === 'changed';
   roundRecord(state, round).changed = changed;
   context.events.add({ kind: 'collected', tree: restored.tree.captured, changed });
   const gate = gateOf(context);
@@ -242,7 +243,7 @@ export function decideGate(context: AttemptContext, round: number): AttemptAnswe
     gate: gateOf(context),
     round,
     maxRounds: spec.gate.maxRounds,
-    changed: record.changed ?? 'unknown',
+    changed: record.changed === false && state.change === 'ignored_only' ? 'ignored_only' : (record.changed ?? 'unknown'),
     check: checkResultOf(state, record),
     ...(record.agent === null ? {} : { agent: record.agent }),
   });
