@@ -118,7 +118,8 @@ describe('the result of an attempt', () => {
     node = await FakeNode.connect(server);
     const id = await create();
     await node.finish(await node.accept(), { ...FILES, 'dist/out.js': 'built\n' });
-    expect((await ended(id)).phases[0]?.delivery).toMatchObject({ state: 'nothing_to_deliver', commit: null });
+    const leftOut = [{ path: 'dist/out.js', reason: 'ignored' }];
+    expect((await ended(id)).phases[0]?.delivery).toMatchObject({ state: 'nothing_to_deliver', commit: null, leftOut });
   });
 
   it('is rebuilt, commits of every phase included, when the folder of the repository is lost', async () => {

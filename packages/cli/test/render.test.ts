@@ -317,6 +317,29 @@ describe('the end of a run', () => {
     expect(endOfRun(learnt, back, null).unfiltered).toEqual([]);
   });
 
+  it('says why a delivery awaits approval, and that only files were changed that stay out of a commit', () => {
+    const held = {
+      ...delivery,
+      state: 'awaiting_approval',
+      pushed: 'awaiting_approval',
+      pushDetail: 'the changed paths could not be listed: x',
+    };
+    const lineOf = (one: unknown) => renderEvent(event({ kind: 'delivery', delivery: one })).map((line) => line.text);
+    expect(lineOf({ ...held, protectedPaths: ['.ci/a'] })).toEqual(['firecrew/x awaits approval: it changes .ci/a']);
+    expect(lineOf(held)).toEqual(['firecrew/x awaits approval: the changed paths could not be listed: x']);
+    const waiting = endOfRun(
+      learn(newFacts(''), event({ kind: 'delivery', delivery: held })),
+      { ...back, pushed: 'awaiting_approval' },
+      null,
+    );
+    expect(renderSummary(waiting, { hasCheck: true, repository: '/r' }).map((line) => line.text)).toContainEqual(
+      expect.stringMatching(/^pushed {4}no: its changes could not be listed; after a look: firecrew approve/),
+    );
+    const nothing = { ...delivery, state: 'nothing_to_deliver', commit: null, branch: null };
+    expect(lineOf(nothing)).toEqual(['nothing to deliver: only files that stay out of a commit were changed']);
+    expect(lineOf({ ...nothing, leftOut: [] })).toEqual(['nothing to deliver: no file was changed']);
+  });
+
   it('counts what is not in the commit, and says what would isolate', () => {
     const leftOut = [...Array(12).keys()].map((at) => ({ path: `f${at}`, reason: at < 10 ? 'ignored' : 'not_for_git' }));
     const lines = renderSummary({ ...endOfRun(facts, back, null), leftOut, isolation: 'none' }, { hasCheck: true, repository: '/r' });

@@ -29,6 +29,7 @@ export {
 export { DeliveryError, type DeliveryErrorCode } from './delivery-error.ts';
 export { findProtectedPaths, isProtectedPath, type ProtectedPath, type ProtectedReason } from './find-protected-paths.ts';
 export { isSecretShaped, type SecretReason } from './is-secret-shaped.ts';
+export { mayPass } from './may-pass.ts';
 export {
   BRANCH_MAX_CHARS,
   BRANCH_PREFIX,

@@ -41,6 +41,7 @@ export interface PhaseConfigKey {
 }
 
 const SPEC = 'apps/server/src/driver/build-spec.ts';
+const FACTS = 'apps/server/src/driver/mission-facts.ts';
 const command: ValueRule = { type: 'text', maxChars: MAX_COMMAND_CHARS, required: false };
 
 /** Every known setting of a phase. A setting that is added here without a reader in the sources is inert. */
@@ -62,7 +63,7 @@ const KEYS: readonly PhaseConfigKey[] = [
     summary: 'Shell command that must exit 0 before a turn may succeed.',
     value: command,
     readers: [
-      { file: SPEC, reads: 'doneWhenCheck: request.doneWhenCheck' },
+      { file: FACTS, reads: 'doneWhenCheck: request.doneWhenCheck' },
       { file: 'packages/stop-gate/src/plan-gate.ts', reads: 'phase.doneWhenCheck?.trim()' },
     ],
   },
@@ -71,7 +72,7 @@ const KEYS: readonly PhaseConfigKey[] = [
     summary: 'Lets a phase that changed nothing complete.',
     value: { type: 'flag' },
     readers: [
-      { file: SPEC, reads: 'allowEmpty: request.allowEmpty' },
+      { file: FACTS, reads: 'allowEmpty: request.allowEmpty' },
       { file: 'packages/stop-gate/src/plan-gate.ts', reads: 'phase.allowEmpty !== true' },
     ],
   },

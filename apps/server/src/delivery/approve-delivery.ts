@@ -12,7 +12,9 @@ import { pushDelivery } from './push-delivery.ts';
  */
 export async function approveDelivery(context: ServerContext, missionId: string, phaseId: string | undefined, by: string): Promise<void> {
   const rows = await context.db.select().from(tables.phases).where(eq(tables.phases.missionId, missionId));
-  const phase = rows.find((row) => row.delivery?.pushed === 'awaiting_approval' && (phaseId === undefined || row.id === phaseId));
+  // One under way waits for nobody yet: what it changes is not listed.
+  const waiting = rows.filter((row) => row.delivery?.pushed === 'awaiting_approval' && row.deliveryState === 'done');
+  const phase = waiting.find((row) => phaseId === undefined || row.id === phaseId);
   const delivery = phase?.delivery;
   if (phase === undefined || delivery == null) {
     throw new CodedError('nothing_to_approve', `mission ${missionId} has no delivery that waits for an approval`, { id: missionId });
@@ -25,7 +27,7 @@ export async function approveDelivery(context: ServerContext, missionId: string,
   const pushed = await pushDelivery(
     context,
     row,
-    { branch: delivery.branch ?? '', commit: delivery.commit, protectedPaths: delivery.protectedPaths },
+    { branch: delivery.branch ?? '', commit: delivery.commit, protectedPaths: delivery.protectedPaths, unlisted: null },
     { approved: true },
   );
   const next: Delivery = { ...delivery, state: 'delivered', pushed: pushed.state, pushDetail: pushed.detail, branch: pushed.branch };

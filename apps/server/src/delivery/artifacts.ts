@@ -3,7 +3,15 @@ import { newId, type WorkspaceId } from '@firecrew/base';
 import type { tables } from '@firecrew/store';
 import type { ServerContext } from '../context.ts';
 
-type ArtifactRow = typeof tables.artifacts.$inferInsert;
+/** Whose output an artifact is. */
+export interface ArtifactPlace {
+  readonly missionId: string;
+  readonly phaseId: string;
+  readonly turnId: string;
+  readonly attempt: number;
+}
+
+export type ArtifactRow = typeof tables.artifacts.$inferInsert;
 
 /** An output that is to be kept. */
 export interface NewArtifact {
@@ -24,7 +32,7 @@ const MAX_ARTIFACT_BYTES = 64 * 1024 * 1024;
 export async function storeArtifacts(
   context: ServerContext,
   workspaceId: WorkspaceId,
-  place: { readonly missionId: string; readonly phaseId: string; readonly turnId: string; readonly attempt: number },
+  place: ArtifactPlace,
   artifacts: readonly NewArtifact[],
 ): Promise<ArtifactRow[]> {
   const rows: ArtifactRow[] = [];

@@ -19,7 +19,7 @@ export interface ResultPlace {
   readonly input: Awaited<ReturnType<typeof phaseInput>>;
 }
 
-/** Commits the tree of an attempt on top of its phase's input; undefined where there is nothing to commit. The same place gives the same commit. */
+/** Commits the tree of an attempt on top of its phase's input, which is `unchanged` where nothing of it belongs in a commit; undefined where the trees are the same. The same place gives the same commit. */
 export async function importResult(
   context: ServerContext,
   repository: MissionRepository,
@@ -37,7 +37,7 @@ export async function importResult(
   const baseFile = await context.repositories.blobToFile(workspaceId, input.tree.blobDigest, scratch(`${name}.base.blob`));
   const collected = await readManifestOfBlob(blobFile, { blobDigest: tree.blobDigest, snapshotId: tree.snapshotId });
   const before = await readManifestOfBlob(baseFile, { blobDigest: input.tree.blobDigest, snapshotId: input.tree.snapshotId });
-  const imported = await repository.importSnapshot({
+  return await repository.importSnapshot({
     baseCommit: input.commit,
     baseManifest: before.entries,
     manifest: collected.entries,
@@ -52,7 +52,6 @@ export async function importResult(
       atSeconds: Math.floor((attempt.endedAt ?? row.createdAt).getTime() / 1000),
     }),
   });
-  return imported.unchanged ? undefined : imported;
 }
 
 /** Makes every delivered commit of a mission again, in order: what a rebuilt repository lacks. Throws `rebuild_mismatch`. */

@@ -13,20 +13,25 @@ export interface Pushed {
 
 /**
  * Pushes a delivered commit where the mission's repository is a URL and asks for it. Changes to protected paths wait for a
- * person. A push that fails is a degraded success: commit and artifacts are stored, and the reason is told.
+ * person, and so do changes that could not be listed (`unlisted` says why). A push that fails is a degraded success: commit and artifacts are stored, and the reason is told.
  */
 export async function pushDelivery(
   context: ServerContext,
   row: MissionRow,
-  made: { readonly branch: string; readonly commit: string | null; readonly protectedPaths: readonly string[] },
+  made: {
+    readonly branch: string;
+    readonly commit: string | null;
+    readonly protectedPaths: readonly string[];
+    readonly unlisted: string | null;
+  },
   facts: { readonly approved: boolean },
 ): Promise<Pushed> {
   const { branch, commit } = made;
   const { repository } = row.spec;
   if (commit === null) return { state: 'not_wanted', detail: '', branch };
-  const held = made.protectedPaths.length > 0 && !facts.approved;
-  if (held)
-    return { state: 'awaiting_approval', detail: `changes protected paths: ${made.protectedPaths.slice(0, 20).join(', ')}`, branch };
+  const reason =
+    made.unlisted ?? (made.protectedPaths.length === 0 ? null : `changes protected paths: ${made.protectedPaths.slice(0, 20).join(', ')}`);
+  if (reason !== null && !facts.approved) return { state: 'awaiting_approval', detail: reason, branch };
   if (repository.kind !== 'url' || !repository.push) return { state: 'not_wanted', detail: '', branch };
   try {
     const local = await context.repositories.open(row.id);

@@ -3,12 +3,12 @@ import { CodedError } from '@firecrew/base';
 import type { MissionAggregate, Phase, Turn } from '@firecrew/mission';
 import { DEFAULT_SIZINGS, resolveDemand } from '@firecrew/placement';
 import { type CreateMission, type Driver, driverSchema, GENERATION, type ServerMessage, turnSpecSchema } from '@firecrew/protocol';
-import { MAX_GATE_ROUNDS, planGate } from '@firecrew/stop-gate';
+import { MAX_GATE_ROUNDS } from '@firecrew/stop-gate';
 import type { MissionBase } from '@firecrew/store';
 import type { ServerContext } from '../context.ts';
 import { attemptRow } from '../delivery/build-record.ts';
 import { demandOf } from './demand-of.ts';
-import { blobSize, missionRow, phaseInput, turnInput, workspaceIdOf } from './mission-facts.ts';
+import { blobSize, gateOf, missionRow, phaseInput, turnInput, workspaceIdOf } from './mission-facts.ts';
 
 /** Share of the lease after which a shim that was not renewed stops itself. */
 export const SELF_STOP_SHARE = 0.8;
@@ -100,7 +100,7 @@ function work(context: ServerContext, { phase, spec, driver }: Place) {
   const { config } = context;
   const request = spec.phases[phase.position];
   if (request === undefined) throw new CodedError('base_missing', `phase ${phase.id} has no request`, { id: phase.id });
-  const gate = planGate({ kind: request.kind, allowEmpty: request.allowEmpty, doneWhenCheck: request.doneWhenCheck ?? null });
+  const gate = gateOf(request);
   const backend = findBackend(spec.agent.backend);
   const { memoryMib = 1, diskMib = 1, vcpus = 1 } = resolveDemand(demandOf(backend), DEFAULT_SIZINGS[driver]);
   const ttlMs = config.lease.ttlMs;

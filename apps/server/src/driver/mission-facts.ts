@@ -1,5 +1,7 @@
 import { CodedError, parseId, type WorkspaceId } from '@firecrew/base';
 import type { MissionAggregate, Phase, Turn } from '@firecrew/mission';
+import type { CreateMission } from '@firecrew/protocol';
+import { type Gate, planGate } from '@firecrew/stop-gate';
 import { type MissionBase, tables } from '@firecrew/store';
 import { and, asc, eq } from 'drizzle-orm';
 import type { ServerContext } from '../context.ts';
@@ -54,6 +56,11 @@ export async function blobSize(context: ServerContext, workspaceId: string, dige
   const blob = await context.blobs.open(workspaceIdOf(workspaceId), digest);
   blob.stream.destroy();
   return blob.size;
+}
+
+/** What must hold before a phase that was requested so may be green; undefined where nothing must. */
+export function gateOf(request: CreateMission['phases'][number]): Gate | undefined {
+  return planGate({ kind: request.kind, allowEmpty: request.allowEmpty, doneWhenCheck: request.doneWhenCheck ?? null });
 }
 
 /** A workspace id as it is stored, in the form the blob store takes. */

@@ -39,7 +39,8 @@ export async function fetchCommand(context: CommandContext, id: string, options:
       context.out.line(`commit  ${commit}`);
       if (pushed !== 'not_wanted')
         context.out.line(`pushed  ${pushed.replaceAll('_', ' ')}${pushDetail === '' ? '' : `: ${cleanLine(pushDetail, 1_000)}`}`);
-      if (awaitingApproval) context.out.line(`it changes protected paths; after a look: firecrew approve ${missionId}`);
+      if (awaitingApproval)
+        context.out.line(`it changes protected paths, or what it changes could not be listed; after a look: firecrew approve ${missionId}`);
     }
     return pushed === 'failed' || pushed === 'awaiting_approval' ? 1 : 0;
   });

@@ -80,9 +80,7 @@ export function renderMission(mission: MissionView): string[] {
       `  ${delivery.state.replaceAll('_', ' ')}: ${cleanLine(delivery.branch ?? '-')} ${delivery.commit ?? ''} ${delivery.verified ? 'verified' : 'not verified'}`,
     );
     if (delivery.pushed === 'awaiting_approval')
-      lines.push(
-        `  changes protected paths: ${delivery.protectedPaths.map((path) => cleanLine(path, 200)).join(', ')}; firecrew approve ${mission.id}`,
-      );
+      lines.push(`  awaits approval: ${cleanLine(delivery.pushDetail, 1_000)}; after a look: firecrew approve ${mission.id}`);
   }
   return lines;
 }

@@ -124,11 +124,18 @@ function renderTurnEvent(body: TurnEventBody): EventLine[] {
 function renderDelivery(delivery: Extract<MissionEvent['body'], { kind: 'delivery' }>['delivery']): EventLine[] {
   if (delivery.state === 'nothing_to_deliver' && delivery.baseCommit === null)
     return one('plain', 'no branch: the mission has no repository; its outputs: firecrew artifacts');
+  if (delivery.state === 'nothing_to_deliver' && delivery.leftOut.length > 0)
+    return one('warn', 'nothing to deliver: only files that stay out of a commit were changed');
   if (delivery.state === 'nothing_to_deliver') return one('warn', 'nothing to deliver: no file was changed');
   if (delivery.state === 'failed') return one('bad', withDetail('the delivery failed', delivery.diffError ?? delivery.pushDetail));
   const branch = cleanLine(delivery.branch ?? '-');
-  if (delivery.state === 'awaiting_approval')
-    return one('warn', `${branch} awaits approval: it changes ${delivery.protectedPaths.map((path) => cleanLine(path, 200)).join(', ')}`);
+  if (delivery.state === 'awaiting_approval') {
+    const paths = delivery.protectedPaths.map((path) => cleanLine(path, 200)).join(', ');
+    return one(
+      'warn',
+      paths === '' ? withDetail(`${branch} awaits approval`, delivery.pushDetail) : `${branch} awaits approval: it changes ${paths}`,
+    );
+  }
   return one('good', `delivered ${branch}${delivery.verified ? '' : ' (not verified)'}`);
 }
 

@@ -82,10 +82,9 @@ function pushLines(end: RunEnded, facts: SummaryFacts): EventLine[] {
     return [{ tone: 'bad', text: `pushed    no${detail}${again}` }];
   }
   if (end.pushed === 'awaiting_approval' || end.delivery === 'awaiting_approval') {
-    const paths = end.protectedPaths.length === 0 ? '' : ` (${names(end.protectedPaths)})`;
-    return [
-      { tone: 'warn', text: `pushed    no: protected paths changed${paths}; after a look: firecrew approve ${end.missionId ?? 'ID'}` },
-    ];
+    const why =
+      end.protectedPaths.length === 0 ? 'its changes could not be listed' : `protected paths changed (${names(end.protectedPaths)})`;
+    return [{ tone: 'warn', text: `pushed    no: ${why}; after a look: firecrew approve ${end.missionId ?? 'ID'}` }];
   }
   return [];
 }

@@ -45,7 +45,10 @@ export function pushRefusal(
 ): { pushed: Pushed; pushDetail: string } | undefined {
   if (options.push === undefined) return { pushed: 'not_wanted', pushDetail: '' };
   if (pack.awaitingApproval)
-    return { pushed: 'awaiting_approval', pushDetail: 'it changes protected paths, which a person approves first' };
+    return {
+      pushed: 'awaiting_approval',
+      pushDetail: 'it changes protected paths, or what it changes could not be listed; a person approves it first',
+    };
   if (pack.synthetic && !options.pushDirty)
     return { pushed: 'failed', pushDetail: 'its base holds uncommitted changes; to push them too, add --push-dirty' };
   return undefined;
