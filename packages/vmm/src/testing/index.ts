@@ -4,6 +4,7 @@ import { execCases } from './exec-cases.ts';
 import { lifeCases } from './life-cases.ts';
 import { treeCases } from './tree-cases.ts';
 
+export { cgroupStandIn } from './cgroup-stand-in.ts';
 export { type BootedVm, type DriverCase, type DriverRig, shell, withVm } from './driver-rig.ts';
 export { type SharedRig, shareVm } from './share-vm.ts';
 

@@ -39,10 +39,10 @@ describe('the command line of QEMU', () => {
   it('names one accelerator and no second to fall back on', () => {
     for (const accelerator of ['kvm', 'hvf', 'tcg'] as const) {
       const args = qemuArguments({ ...machine, accelerator });
-      const machines = options(args).filter(([option]) => option === '-machine');
-      expect(machines).toHaveLength(1);
-      expect(machines[0]?.[1]).toMatch(new RegExp(`,accel=${accelerator}$`));
-      expect(args).not.toContain('-accel');
+      const named = options(args).flatMap(([option, value]) => (option === '-accel' ? [value] : []));
+      // Translated code is bounded: the limit of a VM's memory counts on it.
+      expect(named).toEqual([accelerator === 'tcg' ? 'tcg,tb-size=256' : accelerator]);
+      expect(args.join(' ')).not.toContain('accel=');
     }
   });
 
@@ -91,7 +91,12 @@ describe('the end of a VM', () => {
     ['vmm_failed', [SHUTDOWN('constructor')], { code: 0, signal: null }],
     ['vmm_failed', [{ name: 'RESET', reason: undefined }], { code: 0, signal: null }],
   ] as const)('is %s', (cause, events, exit) => {
-    expect(describeEnd(events, exit)).toBe(cause);
+    expect(describeEnd(events, exit, false)).toBe(cause);
+  });
+
+  it('is told when the memory limit of its group brought it about, and only when nothing else did', () => {
+    expect(describeEnd([], { code: null, signal: 'SIGKILL' }, true)).toBe('host_out_of_memory');
+    expect(describeEnd([SHUTDOWN('guest-reset')], { code: 0, signal: null }, true)).toBe('guest_reset');
   });
 });
 
