@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Frame } from '../src/frame.ts';
 import { MAX_STREAMS } from '../src/limits.ts';
 import type { LinkStream } from '../src/link-stream.ts';
-import { ANSWER_BREACHES, breaches, FULL, fin, fullWindow, opens, PING_FLOOD, window } from './support/breaches.ts';
-import { dataFrame, json, rawPeer } from './support/raw-peer.ts';
+import { ANSWER_BREACHES, breaches, dataFrame, FULL, fin, fullWindow, json, opens, PING_FLOOD, window } from '../src/testing/index.ts';
+import { rawPeer } from './support/raw-peer.ts';
 
 const open = (stream: number): Frame => ({ type: 'open', stream, payload: json({ kind: 'x' }) });
 /** Answers and never reads. */

@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import { dialLink, LinkListener, type LinkSession, type LinkStream } from '@firecrew/link';
 import { afterEach, describe, expect, it } from 'vitest';
 import { getTree, guestHealth, type OutgoingTree, outerDeadlineMs, putTree, startExec, waitExec } from '../../src/index.ts';
-import { HONEST_END, LYING_RECORDS } from '../support/lying-records.ts';
+import { HONEST_END, LYING_RECORDS } from '../../src/testing/index.ts';
 
 const secret = Buffer.alloc(32, 7);
 const open: { server: Server; sockets: Socket[]; folder: string }[] = [];

@@ -1,13 +1,10 @@
 // Plays the guest agent of a VM: answers like one until it is told, by the words of an exec, which attack comes next.
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, readSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type AgentConfig, readConfig } from '../../../../apps/guest-agent/src/agent-config.ts';
-import { encodeFrame } from '../../../../packages/link/src/encode-frame.ts';
-import type { Frame } from '../../../../packages/link/src/frame.ts';
-import { dialLink, type LinkSession, type LinkStream, MAX_STALE_BYTES, STREAM_WINDOW_BYTES } from '../../../../packages/link/src/index.ts';
-import { ANSWER_BREACHES, breaches, PING_FLOOD } from '../../../../packages/link/test/support/breaches.ts';
-import { HONEST_END, LYING_RECORDS } from '../../../../packages/vmm/test/support/lying-records.ts';
+import { dialLink, type LinkSession, type LinkStream, MAX_STALE_BYTES, STREAM_WINDOW_BYTES } from '@firecrew/link';
+import { ANSWER_BREACHES, breaches, encodeFrame, type Frame, PING_FLOOD } from '@firecrew/link/testing';
+import { HONEST_END, LYING_RECORDS } from '@firecrew/vmm/testing';
 
 /** What the host takes for a request of a guest. */
 const HEAD = { t: 'tunnel' };
@@ -24,6 +21,13 @@ const BATCH = 500;
 /** Writes that fill a window. */
 const PIECES = 4;
 
+interface Config {
+  readonly generation: number;
+  readonly secret: Buffer;
+  readonly socketPath: string;
+  readonly resync: boolean;
+}
+
 /** What an attack works with: the socket below its session, and the exec that ordered it, not answered yet. */
 interface Attack {
   readonly socket: Socket;
@@ -32,7 +36,7 @@ interface Attack {
   readonly argument: string;
 }
 
-const { config } = await readConfig(process.argv.slice(2));
+const config = readConfig(Number(process.argv[3]));
 /** What the next dial says in the place of a preamble. */
 let nextDial: 'honest' | 'babble' | 'impostor' = 'honest';
 let lie = 0;
@@ -42,6 +46,15 @@ const send = (socket: Socket, ...frames: readonly (Frame | Uint8Array)[]): void 
 };
 /** Waits until the bytes have left. */
 const push = (socket: Socket, bytes: Uint8Array): Promise<unknown> => new Promise((resolve) => socket.write(bytes, resolve));
+
+/** What of its configuration a guest agent needs to dial: one line on a descriptor. */
+function readConfig(fd: number): Config {
+  let text = '';
+  const part = Buffer.alloc(65_536);
+  while (!text.includes('\n')) text += part.toString('utf8', 0, readSync(fd, part));
+  const { generation, secret, socketPath, resync } = JSON.parse(text) as Omit<Config, 'secret'> & { readonly secret: string };
+  return { generation, secret: Buffer.from(secret, 'hex'), socketPath, resync };
+}
 
 function open({ session }: Attack, count: number, head: unknown): LinkStream[] {
   return Array.from({ length: count }, () => session.open(head, { headTimeoutMs: NEVER_MS }).resume());
@@ -155,7 +168,7 @@ function serve(socket: Socket, session: LinkSession, stream: LinkStream, head: u
   return undefined;
 }
 
-async function dial({ socketPath, secret, generation, resync }: AgentConfig): Promise<void> {
+async function dial({ socketPath, secret, generation, resync }: Config): Promise<void> {
   const socket = connect(socketPath);
   const closed = new Promise((resolve) => socket.once('close', resolve));
   socket.on('error', () => undefined);

@@ -1,6 +1,6 @@
-import type { Frame } from '../../src/frame.ts';
-import { MAX_FRAME_BYTES, STREAM_WINDOW_BYTES } from '../../src/limits.ts';
-import { dataFrame, json } from './raw-peer.ts';
+import { encodeDataHeader } from '../encode-frame.ts';
+import type { Frame } from '../frame.ts';
+import { MAX_FRAME_BYTES, STREAM_WINDOW_BYTES } from '../limits.ts';
 
 type Sent = readonly (Frame | Uint8Array)[];
 /** Name, what a dialler sends that has opened no stream yet, and the code that its session ends with. */
@@ -12,6 +12,13 @@ export interface BreachedSession {
   readonly head: unknown;
   /** Id of a stream of the listener's that it never opened, even. */
   readonly foreign: number;
+}
+
+export const json = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
+
+/** The bytes of a DATA frame. */
+export function dataFrame(stream: number, payload: Uint8Array): Uint8Array {
+  return Buffer.concat([encodeDataHeader(stream, payload.length), payload]);
 }
 
 export const fin = (stream: number): Frame => ({ type: 'fin', stream });

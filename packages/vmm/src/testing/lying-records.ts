@@ -1,4 +1,4 @@
-import { MAX_BODY_BYTES } from '../../src/guest-client/read-body.ts';
+import { MAX_BODY_BYTES } from '../guest-client/read-body.ts';
 
 /** A proper record of an exec that succeeded. */
 export const HONEST_END = { kind: 'exited', exitCode: 0, signal: null, outputBytes: 0, droppedBytes: 0, survivors: 0 };
