@@ -61,7 +61,12 @@ export async function bootHostilePair(
       ...(owner === undefined ? {} : { owner }),
     });
   };
-  const [hostile, honest] = await Promise.all([boot('hostile'), boot('honest')]);
+  const boots = [boot('hostile'), boot('honest')] as const;
+  // One that is up goes when the other is not.
+  const [hostile, honest] = await Promise.all(boots).catch(async (error: unknown) => {
+    for (const end of await Promise.allSettled(boots)) if (end.status === 'fulfilled') await end.value.destroy();
+    throw error;
+  });
   return {
     hostile,
     honest,

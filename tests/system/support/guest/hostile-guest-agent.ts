@@ -1,5 +1,5 @@
 // Plays the guest agent of a VM: answers like one until it is told, by the words of an exec, which attack comes next.
-import { appendFileSync, readSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { dialLink, type LinkSession, type LinkStream, MAX_STALE_BYTES, STREAM_WINDOW_BYTES } from '@firecrew/link';
@@ -36,7 +36,7 @@ interface Attack {
   readonly argument: string;
 }
 
-const config = readConfig(Number(process.argv[3]));
+const config = readConfig(process.argv[3] ?? '');
 /** What the next dial says in the place of a preamble. */
 let nextDial: 'honest' | 'babble' | 'impostor' = 'honest';
 let lie = 0;
@@ -47,12 +47,11 @@ const send = (socket: Socket, ...frames: readonly (Frame | Uint8Array)[]): void 
 /** Waits until the bytes have left. */
 const push = (socket: Socket, bytes: Uint8Array): Promise<unknown> => new Promise((resolve) => socket.write(bytes, resolve));
 
-/** What of its configuration a guest agent needs to dial: one line on a descriptor. */
-function readConfig(fd: number): Config {
-  let text = '';
-  const part = Buffer.alloc(65_536);
-  while (!text.includes('\n')) text += part.toString('utf8', 0, readSync(fd, part));
-  const { generation, secret, socketPath, resync } = JSON.parse(text) as Omit<Config, 'secret'> & { readonly secret: string };
+/** What of its configuration a guest agent needs to dial. guest-init gives it as a file. */
+function readConfig(file: string): Config {
+  const { generation, secret, socketPath, resync } = JSON.parse(readFileSync(file, 'utf8')) as Omit<Config, 'secret'> & {
+    readonly secret: string;
+  };
   return { generation, secret: Buffer.from(secret, 'hex'), socketPath, resync };
 }
 
