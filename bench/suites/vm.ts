@@ -4,13 +4,16 @@ import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createScratch, findBootArtifacts, openBootFiles } from '@firecrew/rootfs';
+import { hostileVmStore } from '@firecrew/system-tests/guest-programs';
+import { bootHostilePair } from '@firecrew/system-tests/hostile-pair';
 import { testVmStore } from '@firecrew/system-tests/vm-store';
-import { type BootSpec, getTree, putTree, QemuDriver, type Vm } from '@firecrew/vmm';
+import { type BootSpec, getTree, putTree, QemuDriver, runExec, type Vm } from '@firecrew/vmm';
 import { packTree, unpackTree } from '@firecrew/workspace';
-import { residentMib } from '../support/processes.ts';
+import { residentMib, watchGrowth } from '../support/processes.ts';
 import { type BenchRow, measured, notMeasured } from '../support/row.ts';
-import { timed } from '../support/timing.ts';
+import { median, timed } from '../support/timing.ts';
 
 const ROUNDS = 3;
 const GUEST_MIB = 512;
@@ -19,6 +22,11 @@ const SCRATCH_MIB = 10_240;
 const FILES = 500;
 const FILE_BYTES = 20_000;
 const PEER_TIMEOUT_MS = 120_000;
+/** Execs of an honest VM, and streams that a hostile one opens and resets meanwhile. */
+const EXECS = 20;
+const FLOOD = 100_000;
+const EXEC_TIMEOUT_MS = 60_000;
+const LOOK_MS = 10;
 
 /** A VM under emulation, against the same emulator that boots the same kernel to a pid 1 which gives up at once. */
 export async function vmSuite(): Promise<BenchRow[]> {
@@ -60,6 +68,7 @@ export async function vmSuite(): Promise<BenchRow[]> {
       measured('vm: reading what it boots from against its digests', Math.min(...opens), 'ms'),
       measured('vm: a scratch disk of 10 GiB', Math.min(...scratches), 'ms'),
       ...rows,
+      ...(await attackRows(store.root, folder)),
     ];
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -83,6 +92,48 @@ async function insideRows(vm: Vm, folder: string): Promise<BenchRow[]> {
     measured('vm: workspace out', megabytes / (out / 1000), 'MB/s', undefined, `${out.toFixed(0)} ms`),
     measured('vm: memory of its VMM', residentMib(pid), 'MiB', undefined, `a guest of ${GUEST_MIB} MiB`),
   ];
+}
+
+/** An exec in a VM while the guest of another one, of the same host process, floods it with streams; against one in peace. */
+async function attackRows(honest: string, folder: string): Promise<BenchRow[]> {
+  const name = 'vm: exec while another VM attacks, time of one in peace';
+  const store = await hostileVmStore();
+  if ('missing' in store) return [notMeasured(name, 'x', store.missing)];
+  const pair = await bootHostilePair(folder, { hostile: store.root, honest }, undefined);
+  try {
+    await execTimes(pair.honest);
+    const peace = median(await execTimes(pair.honest));
+    const growth = watchGrowth('self');
+    const from = pair.opened();
+    const { answer } = await pair.order('flood', String(FLOOD));
+    await answer;
+    while (pair.opened() === from) await delay(LOOK_MS);
+    const attacked = median(await execTimes(pair.honest));
+    const streams = pair.opened() - from;
+    const grown = growth.stop();
+    if (streams === FLOOD) return [notMeasured(name, 'x', `the attack was over: ${streams} streams`)];
+    return [
+      measured(
+        name,
+        attacked / peace,
+        'x',
+        undefined,
+        `median ${attacked.toFixed(0)} ms, in peace ${peace.toFixed(0)} ms; ${streams} streams`,
+      ),
+      measured('vm: growth of the host process under attack', grown, 'MiB'),
+    ];
+  } finally {
+    await pair.close();
+  }
+}
+
+async function execTimes(vm: Vm): Promise<number[]> {
+  const times: number[] = [];
+  for (let round = 0; round < EXECS; round += 1) {
+    const exec = { id: randomUUID(), argv: ['/bin/true'], cwd: '/', timeoutMs: EXEC_TIMEOUT_MS };
+    times.push(await timed(() => runExec(vm, exec)));
+  }
+  return times;
 }
 
 function specOf(folder: string): BootSpec {

@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CodedError } from '@firecrew/base';
 import { type BootFiles, findBootArtifacts, openBootFiles } from '@firecrew/rootfs';
-import { type BootSpec, guestHealth, QemuDriver, type QemuDriverOptions, type Vm } from '@firecrew/vmm';
-import { type DriverRig, driverCases, shareVm, shell, withVm } from '@firecrew/vmm/testing';
+import { type BootSpec, guestHealth, putTree, QemuDriver, type QemuDriverOptions, type Vm } from '@firecrew/vmm';
+import { cgroupStandIn, type DriverRig, driverCases, shareVm, shell, withVm } from '@firecrew/vmm/testing';
+import { packTree } from '@firecrew/workspace';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bundleGuestProgram } from './support/guest-programs.ts';
 import { testVmStore } from './support/vm-store.ts';
 
 /** Time for a boot and what is done in it, in `ms`: emulation on a busy machine takes ten times as long as on an idle one. */
@@ -69,16 +71,31 @@ describe.skipIf(missing !== '')(`the qemu driver under emulation${missing}`, { t
     cutEveryMs: 2000,
   };
 
-  it('says what separates its guests, once a probe has booted', async () => {
-    expect(await driver().probe()).toMatchObject({ available: true, isolation: 'vm', detail: expect.stringContaining('probe boot') });
+  it('says what separates its guests, once a probe has booted, and what the host limits of them', async () => {
+    const probe = await driver().probe();
+    expect(probe).toMatchObject({ available: true, isolation: 'vm', detail: expect.stringContaining('probe boot') });
+    expect(probe.detail).toMatch(
+      /; (memory, swap, threads, processors of each VMM limited by a group of its own below \/|.*NOT LIMITED.* \(.+\))/,
+    );
   });
 
   it.each(driverCases.filter((one) => one.needsOwnVm))('$name', ({ run }) => run(rig));
 
   describe('one VM after another case', () => {
-    const shared = shareVm(rig);
+    let places: Awaited<ReturnType<typeof cgroupStandIn>>;
+    /** A folder stands for cgroup v2 here: this host may have none that can be used. */
+    const limited = async (): Promise<QemuDriver> => {
+      await mkdir(join(folder, 'cgroup'));
+      places = await cgroupStandIn(join(folder, 'cgroup'));
+      return driver({ cgroup: { required: true }, cgroupPlaces: places });
+    };
+    const shared = shareVm({ ...rig, driver: { ...rig.driver, boot: async (spec) => (await limited()).boot(spec) } });
+    const groups = async (): Promise<string[]> => (await readdir(places.root)).filter((name) => name.startsWith('fc'));
     afterAll(async () => {
+      expect(await groups()).toHaveLength(1);
       expect(await shared.close()).toMatchObject({ removed: true, left: [] });
+      expect(await groups()).toEqual([]);
+      await rm(join(folder, 'cgroup'), { recursive: true });
     }, VM_TEST_MS);
     it.each(driverCases.filter((one) => !one.needsOwnVm))('$name', ({ run }) => run(shared));
 
@@ -99,6 +116,40 @@ describe.skipIf(missing !== '')(`the qemu driver under emulation${missing}`, { t
         const { output } = await shell(vm, 'grep -c overlay /proc/mounts; touch /bin/x 2>&1; grep "/opt/firecrew" /proc/mounts');
         expect(output).toMatch(/squashfs ro,/);
         expect(output).toMatch(/Permission denied/);
+      }));
+
+    it('its QEMU has joined a group of its own, with the limits of the VM, before it ran', () =>
+      withVm(shared, async () => {
+        const [name = ''] = await groups();
+        const files = ['cgroup.procs', 'memory.max', 'memory.swap.max', 'pids.max', 'cpu.max'];
+        const values = await Promise.all(files.map((file) => readFile(join(places.root, name, file), 'utf8')));
+        expect(values).toEqual(['0\n', String((512 + 52 + 192 + 256) * 1024 * 1024), '0', '97', '150000 100000']);
+      }));
+
+    it('a kernel with cgroup v2 holds what starts in such a group to its limits', () =>
+      withVm(shared, async ({ vm }) => {
+        const programs = join(folder, 'programs');
+        await mkdir(programs);
+        await bundleGuestProgram('limit-groups', programs);
+        await putTree(await vm.session(), vm.guestPaths.workspace, packTree(programs).stream);
+        await rm(programs, { recursive: true });
+        const program = join(vm.guestPaths.workspace, 'limit-groups.mjs');
+        const { output } = await shell(vm, `as-root 'node ${program}'`, { timeoutMs: 60_000 });
+        expect(JSON.parse(output)).toEqual({
+          verdict: {
+            parent: '/sys/fs/cgroup',
+            files: ['memory.max', 'memory.swap.max', 'pids.max', 'cpu.max'],
+            detail: 'memory, swap, threads, processors of each VMM limited by a group of its own below /sys/fs/cgroup',
+            refused: false,
+          },
+          values: { 'memory.max': String(32 * 1024 * 1024), 'memory.swap.max': '0', 'pids.max': '8', 'cpu.max': '150000 100000' },
+          // It is there from its first instruction, as the user of the VM, who cannot change what it may use.
+          place: '0::/GROUP\n1000\n',
+          rights: 1,
+          threads: { code: 2, said: expect.stringContaining("can't fork"), alive: 7 },
+          memory: { code: null, signal: 'SIGKILL', outOfMemory: true },
+          removed: [true, true, false],
+        });
       }));
   });
 

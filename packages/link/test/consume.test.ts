@@ -2,9 +2,10 @@ import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { STREAM_WINDOW_BYTES } from '../src/limits.ts';
 import type { LinkStream } from '../src/link-stream.ts';
+import { dataFrame, json } from '../src/testing/index.ts';
 import { memoryPair } from './support/memory-stream.ts';
 import { joinSessions, openSocketYard, type SocketYard } from './support/pair.ts';
-import { dataFrame, json, rawPeer } from './support/raw-peer.ts';
+import { rawPeer } from './support/raw-peer.ts';
 
 let yard: SocketYard;
 beforeAll(async () => {

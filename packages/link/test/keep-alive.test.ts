@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 import { KEEPALIVE_INTERVAL_MS, KEEPALIVE_MISSES } from '../src/limits.ts';
+import { json } from '../src/testing/index.ts';
 import { ManualClock } from './support/manual-clock.ts';
-import { json, rawPeer } from './support/raw-peer.ts';
+import { rawPeer } from './support/raw-peer.ts';
 
 const pings = (peer: Awaited<ReturnType<typeof rawPeer>>): number => peer.seen.filter((frame) => frame.type === 'ping').length;
 

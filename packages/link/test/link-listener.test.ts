@@ -6,10 +6,11 @@ import { encodeFrame } from '../src/encode-frame.ts';
 import { MAX_PENDING_STREAMS, MAX_STALE_BYTES, PREAMBLE_TIMEOUT_MS } from '../src/limits.ts';
 import { LinkListener } from '../src/link-listener.ts';
 import { encodeAnswer, encodePreamble, PREAMBLE_BYTES } from '../src/preamble.ts';
+import { dataFrame, json } from '../src/testing/index.ts';
 import { ManualClock } from './support/manual-clock.ts';
 import { memoryPair } from './support/memory-stream.ts';
 import { echo, GENERATION, joinSessions, probeListener, SECRET } from './support/pair.ts';
-import { dataFrame, EPOCH, json, PREAMBLE, rawPeer } from './support/raw-peer.ts';
+import { EPOCH, PREAMBLE, rawPeer } from './support/raw-peer.ts';
 
 const dial = { secret: SECRET, generation: GENERATION, onStream: echo };
 const WRONG = Buffer.alloc(32, 8);

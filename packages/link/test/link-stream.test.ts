@@ -6,10 +6,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GRANT_THRESHOLD_BYTES, HEAD_TIMEOUT_MS, MAX_HEAD_BYTES, MAX_STREAMS, STREAM_WINDOW_BYTES } from '../src/limits.ts';
 import { LinkStream } from '../src/link-stream.ts';
 import { StreamResetError } from '../src/reasons.ts';
+import { dataFrame, json } from '../src/testing/index.ts';
 import { ManualClock } from './support/manual-clock.ts';
 import { memoryPair } from './support/memory-stream.ts';
 import { joinSessions, openSocketYard, type SocketYard } from './support/pair.ts';
-import { dataFrame, json, rawPeer, type SeenFrame } from './support/raw-peer.ts';
+import { rawPeer, type SeenFrame } from './support/raw-peer.ts';
 
 let yard: SocketYard;
 beforeAll(async () => {

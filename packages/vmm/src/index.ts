@@ -5,6 +5,8 @@ export {
   MAX_PATH_BINDS,
   MAX_PATH_FOLDERS,
 } from './caller-path/caller-path-binds.ts';
+export { removeNotedGroups } from './cgroup/vm-cgroup.ts';
+export type { GroupSettings } from './cgroup/vm-groups.ts';
 export {
   FIRECRACKER_BOOT_TIMEOUT_MS,
   FirecrackerDriver,

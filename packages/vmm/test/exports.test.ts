@@ -43,6 +43,7 @@ it('exports these values and no others', () => {
       "putTree",
       "refuseStream",
       "removeGuestFolder",
+      "removeNotedGroups",
       "rescueFromFolder",
       "runExec",
       "shutdownGuest",

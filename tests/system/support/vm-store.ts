@@ -33,10 +33,11 @@ const PAYLOAD_LEVEL = 1;
 export type TestVmStore = { readonly root: string } | { readonly missing: string };
 
 /**
- * A store made by our own builders: Debian's cloud kernel, guest-init of this checkout, the payload with this checkout's guest agent, and
- * an image of nothing but busybox, what it links, and a way to the guest's root. Built once for the same inputs, in `node_modules/.cache`.
+ * A store made by our own builders: Debian's cloud kernel, guest-init of this checkout, the payload with this checkout's guest agent or
+ * another one, and an image of nothing but busybox, what gives up root's rights, what both link, and a way to the guest's root. Built once
+ * for the same inputs, in `node_modules/.cache`.
  */
-export async function testVmStore(): Promise<TestVmStore> {
+export async function testVmStore(agent = BUNDLE): Promise<TestVmStore> {
   const lacking = await missingTools();
   if (lacking.length > 0) return { missing: `not installed: ${lacking.join(', ')} (tools/install-vm-tools.sh installs them)` };
   try {
@@ -45,8 +46,8 @@ export async function testVmStore(): Promise<TestVmStore> {
     try {
       await run(process.execPath, ['tools/build-init.mjs', work], { cwd: REPOSITORY, env: ENVIRONMENT, timeout: TOOL_TIMEOUT_MS });
       const init = join(work, 'init');
-      const root = join(CACHE, `vm-store-${await keyOf(kernel, init)}`);
-      if (!existsSync(root)) await publish(await buildStore(work, kernel, init), root);
+      const root = join(CACHE, `vm-store-${await keyOf(kernel, init, agent)}`);
+      if (!existsSync(root)) await publish(await buildStore(work, kernel, init, agent), root);
       return { root };
     } finally {
       await rm(work, { recursive: true, force: true });
@@ -64,6 +65,7 @@ async function missingTools(): Promise<string[]> {
     ['mke2fs', '-V'],
     ['busybox', '--help'],
     ['cc', '--version'],
+    ['setpriv', '--version'],
   ] as const;
   const found = await Promise.all(wanted.map(async ([tool, option]) => ((await starts(tool, option)) ? undefined : tool)));
   return found.filter((tool) => tool !== undefined);
@@ -114,18 +116,18 @@ async function publish(made: string, place: string): Promise<void> {
   });
 }
 
-async function keyOf(kernel: TestKernel, init: string): Promise<string> {
+async function keyOf(kernel: TestKernel, init: string, agent: string): Promise<string> {
   const hash = createHash('sha256');
-  for (const file of [kernel.path, init, BUNDLE, process.execPath]) hash.update(await readFile(file));
+  for (const file of [kernel.path, init, agent, process.execPath, fileURLToPath(import.meta.url)]) hash.update(await readFile(file));
   return hash.digest('hex').slice(0, 16);
 }
 
-async function buildStore(work: string, kernel: TestKernel, init: string): Promise<string> {
+async function buildStore(work: string, kernel: TestKernel, init: string, agent: string): Promise<string> {
   const root = join(work, 'store');
   const [store, names] = [new ImageStore(root), new ArtifactNames(root)];
   const made = await store.add(({ target, work: folder }) => extractKernel({ ...kernel, init, target, work: folder }));
   await names.set(KERNEL_NAME, made.id);
-  const payload = await store.add(({ target }) => buildPayload({ node: process.execPath, agent: BUNDLE, target, level: PAYLOAD_LEVEL }));
+  const payload = await store.add(({ target }) => buildPayload({ node: process.execPath, agent, target, level: PAYLOAD_LEVEL }));
   await names.set(PAYLOAD_NAME, payload.id);
   const source = { kind: 'directory', path: await makeTree(join(work, 'tree')), owners: 'root' } as const;
   const image = await store.add(({ target, work: folder }) => buildImage({ source, architecture: 'amd64', target, work: folder }));
@@ -149,16 +151,27 @@ async function makeRootShell(path: string): Promise<void> {
   await chmod(path, 0o4755);
 }
 
-/** Busybox under all its names, what it links, and two accounts. */
+/** Busybox under all its names, the program that gives up root's rights, and two accounts. */
 async function makeTree(tree: string): Promise<string> {
-  for (const folder of ['bin', 'etc', 'root', 'tmp', 'proc', 'sys', 'dev', 'run', 'home', 'opt', 'var']) {
+  for (const folder of ['bin', 'etc', 'root', 'tmp', 'proc', 'sys', 'dev', 'run', 'home', 'opt', 'usr/bin', 'var']) {
     await mkdir(join(tree, folder), { recursive: true });
   }
-  const options = { env: ENVIRONMENT, timeout: TOOL_TIMEOUT_MS };
-  const program = (await run('/bin/sh', ['-c', 'command -v busybox'], options)).stdout.trim();
-  await copyFile(program, join(tree, 'bin/busybox'));
-  const names = (await run(program, ['--list'], options)).stdout.trim().split('\n');
+  const program = await copyProgram('busybox', tree, 'bin/busybox');
+  const names = (await run(program, ['--list'], { env: ENVIRONMENT, timeout: TOOL_TIMEOUT_MS })).stdout.trim().split('\n');
   for (const name of names) if (name !== 'busybox') await symlink('busybox', join(tree, 'bin', name));
+  await rm(join(tree, 'bin/setpriv'), { force: true });
+  await copyProgram('setpriv', tree, 'usr/bin/setpriv');
+  await makeRootShell(join(tree, 'bin/as-root'));
+  await writeFile(join(tree, 'etc/passwd'), 'root:x:0:0:root:/root:/bin/sh\nagent:x:1000:1000:agent:/home/agent:/bin/sh\n');
+  await writeFile(join(tree, 'etc/group'), 'root:x:0:\nagent:x:1000:\n');
+  return tree;
+}
+
+/** Copies a program of this machine, and what it links, to the places where it looks for them. */
+async function copyProgram(name: string, tree: string, target: string): Promise<string> {
+  const options = { env: ENVIRONMENT, timeout: TOOL_TIMEOUT_MS };
+  const program = (await run('/bin/sh', ['-c', `command -v ${name}`], options)).stdout.trim();
+  await copyFile(program, join(tree, target));
   // A static one links nothing, and `ldd` says so with a failure.
   const linked = await run('ldd', [program], options).then(
     ({ stdout }) => [...stdout.matchAll(/(\/\S+) \(0x/g)].map((match) => match[1] ?? ''),
@@ -168,8 +181,5 @@ async function makeTree(tree: string): Promise<string> {
     await mkdir(join(tree, library, '..'), { recursive: true });
     await copyFile(library, join(tree, library));
   }
-  await makeRootShell(join(tree, 'bin/as-root'));
-  await writeFile(join(tree, 'etc/passwd'), 'root:x:0:0:root:/root:/bin/sh\nagent:x:1000:1000:agent:/home/agent:/bin/sh\n');
-  await writeFile(join(tree, 'etc/group'), 'root:x:0:\nagent:x:1000:\n');
-  return tree;
+  return program;
 }

@@ -13,14 +13,14 @@ import {
   type TurnSpec,
   turnEventSchema,
 } from '@firecrew/protocol';
-import { killMarked, removeGuestFolder } from '@firecrew/vmm';
+import { removeGuestFolder } from '@firecrew/vmm';
 import type { Logger } from 'pino';
-import { attemptMarker } from '../shim/attempt-context.ts';
 import { TailFile } from '../turn-folder/tail-file.ts';
 import { readOutcome, readShimIdentity, type TurnPaths } from '../turn-folder/turn-folder.ts';
 import { FolderWatch } from '../turn-folder/watch-folder.ts';
 import { askShim } from './control-client.ts';
 import type { DataClient } from './data-client.ts';
+import { endLeftovers } from './end-leftovers.ts';
 
 /** Longest pause between two looks at a turn folder; what changes in it wakes its keeper at once. */
 const LOOK_EVERY_MS = 250;
@@ -231,9 +231,8 @@ export class TurnKeeper {
 
   /** The shim is gone: its outcome, or the fact that there is none. Nothing of it is left running. */
   async #settle(): Promise<void> {
-    const report = await killMarked(attemptMarker(this.spec));
-    if (report.left.length > 0)
-      this.#host.log.error({ ...this.key, left: report.left }, 'processes of an ended attempt could not be killed');
+    const left = await endLeftovers(this.spec, this.paths.root);
+    if (left.length > 0) this.#host.log.error({ ...this.key, left }, 'something of an ended attempt could not be ended');
     this.#readEvents();
     const result = await readOutcome(this.paths);
     if (result !== undefined) this.#end = { kind: 'outcome', result };
@@ -247,7 +246,7 @@ export class TurnKeeper {
 
   async #kill(): Promise<void> {
     if (this.#identity !== undefined) signalProcess(this.#identity, 'SIGKILL');
-    await killMarked(attemptMarker(this.spec));
+    await endLeftovers(this.spec, this.paths.root);
   }
 
   /** Reads whole lines that are new. A line that is not complete yet stays for the next look. */

@@ -18,6 +18,7 @@ const qemuSchema = z.strictObject({
   cpus: z.int().min(1).max(32).optional(),
   bootTimeoutMs: z.int().min(1000).max(600_000).optional(),
   ...bootKeys,
+  cgroup: z.strictObject({ parent: z.string().min(1).max(200).optional(), required: z.boolean().optional() }).optional(),
 });
 
 const bucketSchema = z.strictObject({ size: z.int().min(1), refillMs: z.int().min(100), burst: z.int().min(0).optional() });

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { FrameDecoder } from '../../src/decode-frame.ts';
-import { encodeDataHeader, encodeFrame, resyncPadding } from '../../src/encode-frame.ts';
+import { encodeFrame, resyncPadding } from '../../src/encode-frame.ts';
 import type { Frame } from '../../src/frame.ts';
 import type { ListenerOptions } from '../../src/link-listener.ts';
 import type { LinkSession } from '../../src/link-session.ts';
@@ -17,13 +17,6 @@ export interface RawPeer {
   readonly probe: ListenerProbe;
   readonly seen: SeenFrame[];
   send(...frames: (Frame | Uint8Array)[]): void;
-}
-
-export const json = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
-
-/** The bytes of a DATA frame. */
-export function dataFrame(stream: number, payload: Uint8Array): Uint8Array {
-  return Buffer.concat([encodeDataHeader(stream, payload.length), payload]);
 }
 
 export const EPOCH = Buffer.from('0102030405060708', 'hex');

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
 import type { BootFiles } from '@firecrew/rootfs';
+import { CGROUP_ROOT, removeStaleGroups } from '../cgroup/vm-cgroup.ts';
 import type { MachineBoot } from '../machine/boot-machine.ts';
 import { badSpec, checkVmSpec } from '../machine/check-vm-spec.ts';
 import { startVm } from '../machine/start-vm.ts';
@@ -15,7 +16,6 @@ import { probeFirecracker } from './probe-firecracker.ts';
 import { type DiskLimits, diskLimiter } from './rate-limits.ts';
 import { runPlaces } from './run-places.ts';
 import { startFirecracker } from './start-firecracker.ts';
-import { CGROUP_ROOT, removeStaleGroups } from './vm-cgroup.ts';
 import { parentGroup, workplaceOf } from './workplace.ts';
 
 /** Time from the start of Firecracker to the guest agent's first answer, in `ms`. */
@@ -91,6 +91,7 @@ export class FirecrackerDriver implements Driver {
     return {
       linkSocket: run.linkSocket,
       resync: false,
+      group: workplace.group,
       timeoutMs: settings.bootTimeoutMs,
       start: () => startFirecracker(launch, workplace),
     };

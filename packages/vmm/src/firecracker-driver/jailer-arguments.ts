@@ -1,3 +1,4 @@
+import { vmLimits } from '../cgroup/vm-limits.ts';
 import type { GuestOwner } from '../port/driver.ts';
 
 /** How VMs are confined by the jailer on this host. */
@@ -36,9 +37,6 @@ export const PARENT_CGROUP = 'firecrew';
 const OVERHEAD_MIB = 32;
 /** Threads and helpers of one Firecracker beside its vCPUs. */
 const OWN_TASKS = 32;
-/** Processor time for emulated devices, in `us` of each period. */
-const DEVICE_QUOTA_US = 50_000;
-const PERIOD_US = 100_000;
 /** Descriptors: 1,023 connections of a guest, disks, pipes and its own. */
 const MAX_FILES = 2048;
 /** Largest file beside the scratch disk, in MiB. */
@@ -64,13 +62,11 @@ export function jailerArguments(run: JailerRun): string[] {
   ];
 }
 
-/** A guest may use all that it was given: a limit at its size would kill it late, for what the host's side of it needs. */
+/** What the jailer sets must be there, or it starts nothing: swap is left to `cgroup` of the settings, since not every kernel accounts for it. */
 function groupLimits({ memoryMib, cpus }: JailerRun): string[] {
-  return [
-    `memory.max=${(memoryMib + Math.ceil(memoryMib / 10) + OVERHEAD_MIB) * MIB}`,
-    `pids.max=${cpus + OWN_TASKS}`,
-    `cpu.max=${cpus * PERIOD_US + DEVICE_QUOTA_US} ${PERIOD_US}`,
-  ];
+  return vmLimits({ memoryMib, cpus, overheadMib: OVERHEAD_MIB, ownTasks: OWN_TASKS })
+    .filter(({ file }) => file !== 'memory.swap.max')
+    .map(({ file, value }) => `${file}=${value}`);
 }
 
 /** Whether the process that is started is Firecracker itself once the jailer has done its part. */

@@ -3,6 +3,7 @@ import { constants } from 'node:fs';
 import { access, open, readFile, realpath } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { messageOf } from '@firecrew/base';
+import { CONTROLLERS } from '../cgroup/vm-limits.ts';
 import type { OpenBootFiles } from '../machine/vm-assets.ts';
 import type { DriverProbe } from '../port/driver.ts';
 import { judgeVersion } from './features.ts';
@@ -12,8 +13,6 @@ import { mountOptionsOf } from './mount-options.ts';
 
 /** Time for `--version`, in `ms`. */
 const VERSION_TIMEOUT_MS = 10_000;
-/** Controllers of cgroup v2 that the limits of a VM need. */
-const CONTROLLERS = ['cpu', 'memory', 'pids'] as const;
 const KSM_FILE = '/sys/kernel/mm/ksm/run';
 
 /** Where the probe looks beside the settings. */

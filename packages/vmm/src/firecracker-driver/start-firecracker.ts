@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CodedError } from '@firecrew/base';
+import { removeGroup, wasOutOfMemory } from '../cgroup/vm-cgroup.ts';
 import type { Machine } from '../machine/machine.ts';
 import type { VmExit } from '../port/driver.ts';
 import { describeEnd } from './describe-end.ts';
@@ -10,7 +11,6 @@ import { type ApiCall, planCalls } from './plan-calls.ts';
 import { faultOfMetrics } from './read-metrics.ts';
 import { RUN_NAMES } from './run-places.ts';
 import { TextPipe } from './text-pipe.ts';
-import { removeGroup, wasOutOfMemory } from './vm-cgroup.ts';
 import type { ProcessEnd, VmmProcess } from './vmm-process.ts';
 import type { FirecrackerLaunch, StartedFirecracker, Workplace } from './workplace.ts';
 

@@ -4,6 +4,7 @@ import { CodedError, codeOf } from '@firecrew/base';
 import type { LinkSession } from '@firecrew/link';
 import { MODEL_PORT, PROXY_PORT } from '@firecrew/protocol';
 import { type BootFiles, writeCpio } from '@firecrew/rootfs';
+import { noteGroup } from '../cgroup/vm-cgroup.ts';
 import { guestHealth } from '../guest-client/simple-requests.ts';
 import { type GuestPlace, guestConfig, searchPath } from '../guest-config/guest-config.ts';
 import { GuestEndpoint } from '../guest-endpoint/guest-endpoint.ts';
@@ -25,6 +26,8 @@ export interface MachineBoot {
   readonly initrd: string;
   /** From the start of the VMM to the guest agent's first answer, in `ms`. */
   readonly timeoutMs: number;
+  /** Its group of cgroup v2; undefined for none. */
+  readonly group: string | undefined;
   /** Starts the VMM; when it rejects nothing of it runs. */
   readonly start: () => Promise<Machine>;
 }
@@ -37,6 +40,7 @@ export async function bootMachine(spec: BootSpec, boot: MachineBoot): Promise<Bo
   let machine: Machine | undefined;
   try {
     await writeInitrd(spec, boot, endpoint.secret);
+    if (boot.group !== undefined) await noteGroup(spec.folder, boot.group);
     machine = await boot.start();
     const session = await firstSession(spec, boot, endpoint, machine);
     await guestHealth(session);

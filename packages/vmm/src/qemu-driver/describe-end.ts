@@ -6,8 +6,9 @@ import type { QmpEvent } from './qmp-client.ts';
  * - `stopped`: we ended it.
  * - `guest_panic`, `guest_poweroff`, `guest_reset`: the guest ended itself; guest-init's way out is the reset.
  * - `vmm_failed`: QEMU gave up by itself; `vmm_killed`: a signal ended it.
+ * - `host_out_of_memory`: the memory limit of its group ended it.
  */
-export type VmEndCause = 'stopped' | 'guest_panic' | 'guest_poweroff' | 'guest_reset' | 'vmm_killed' | 'vmm_failed';
+export type VmEndCause = 'stopped' | 'guest_panic' | 'guest_poweroff' | 'guest_reset' | 'host_out_of_memory' | 'vmm_killed' | 'vmm_failed';
 
 const SHUTDOWN_CAUSES: ReadonlyMap<string, VmEndCause> = new Map([
   ['guest-panic', 'guest_panic'],
@@ -17,10 +18,11 @@ const SHUTDOWN_CAUSES: ReadonlyMap<string, VmEndCause> = new Map([
 ]);
 
 /** Tells the ends apart: the exit status of QEMU is 0 for nearly all of them, so the events decide. */
-export function describeEnd(events: readonly QmpEvent[], exit: Pick<VmExit, 'code' | 'signal'>): VmEndCause {
+export function describeEnd(events: readonly QmpEvent[], exit: Pick<VmExit, 'code' | 'signal'>, outOfMemory: boolean): VmEndCause {
   if (events.some((event) => event.name === 'GUEST_PANICKED')) return 'guest_panic';
   const shutdown = events.find((event) => event.name === 'SHUTDOWN');
   const cause = SHUTDOWN_CAUSES.get(shutdown?.reason ?? '');
   if (cause !== undefined) return cause;
+  if (outOfMemory) return 'host_out_of_memory';
   return exit.signal === null ? 'vmm_failed' : 'vmm_killed';
 }

@@ -23,8 +23,12 @@ export interface QemuMachine {
 /** Time after which QEMU dials the link socket again when the host has ended a session, in seconds; it counts in whole ones. */
 export const LINK_RECONNECT_S = 1;
 
+/** Translated code of a guest under emulation, in MiB. QEMU's own bound is a gigabyte, which a guest can fill at will. */
+export const TCG_CACHE_MIB = 256;
+
 /** Trimmed as measured: what a headless VM never uses costs boot time and attack surface. */
 const MODELS = { q35: 'q35,smm=off,hpet=off,usb=off,vmport=off,sata=off,smbus=off,graphics=off', microvm: 'microvm,pcie=on' } as const;
+const ACCELERATORS = { kvm: 'kvm', hvf: 'hvf', tcg: `tcg,tb-size=${TCG_CACHE_MIB}` } as const;
 /** Emulated, each fault of a page walks its tables in software: a fifth level of them is of no use to a small guest. */
 const CPU = { kvm: 'host', hvf: 'host', tcg: 'max,la57=off' } as const;
 /** No calls that QEMU needs only for features that are off: no new programs, no other user, no other priorities. */
@@ -32,7 +36,7 @@ const SECCOMP = 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecont
 
 /** Machine and processor, as every QEMU of a node gets them: what a probe boots is what VMs run on. */
 export function machineArguments({ machine, accelerator }: Pick<QemuMachine, 'machine' | 'accelerator'>): string[] {
-  return ['-machine', `${MODELS[machine]},accel=${accelerator}`, '-cpu', CPU[accelerator]];
+  return ['-machine', MODELS[machine], '-accel', ACCELERATORS[accelerator], '-cpu', CPU[accelerator]];
 }
 
 /** The command line, without the program. No network card, no display, no default device. */

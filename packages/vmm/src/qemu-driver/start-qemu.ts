@@ -3,6 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { CodedError, messageOf } from '@firecrew/base';
 import { checkSocketPath } from '@firecrew/link';
 import type { BootFiles } from '@firecrew/rootfs';
+import { wasOutOfMemory } from '../cgroup/vm-cgroup.ts';
 import { ConsoleTail } from '../machine/console-tail.ts';
 import type { Machine } from '../machine/machine.ts';
 import { vmCommand } from '../machine/vm-command.ts';
@@ -25,6 +26,15 @@ export interface QemuLaunch {
   readonly machine: Omit<QemuMachine, (typeof PASSED)[number]>;
   readonly owner: GuestOwner | undefined;
   readonly attemptMarker: string;
+  /** The group that it joins before it runs; undefined for none. */
+  readonly group: VmGroup | undefined;
+}
+
+/** The group of one QEMU. */
+export interface VmGroup {
+  readonly path: string;
+  /** Removes it once nothing runs there; false when it is still there. */
+  readonly remove: () => Promise<boolean>;
 }
 
 /** Starts QEMU as the VM's user and waits for its monitor. Rejects with `qemu_failed`; nothing is then left running. */
@@ -34,7 +44,8 @@ export async function startQemu(launch: QemuLaunch): Promise<Machine> {
   const monitor = await listenOnce(machine.qmpSocket, launch.owner);
   try {
     const device = machine.accelerator === 'kvm' ? '/dev/kvm' : undefined;
-    const { program, args, user } = await vmCommand(launch.program, qemuArguments({ ...machine, ...passedPaths() }), launch.owner, device);
+    const wanted = qemuArguments({ ...machine, ...passedPaths() });
+    const { program, args, user } = await vmCommand(launch.program, wanted, launch.owner, device, launch.group?.path);
     const child = spawn(program, args, {
       cwd: '/',
       env: { [ATTEMPT_VARIABLE]: launch.attemptMarker },
@@ -42,13 +53,13 @@ export async function startQemu(launch: QemuLaunch): Promise<Machine> {
       detached: true,
       ...user,
     });
-    return await whenUp(child, monitor);
+    return await whenUp(child, monitor, launch.group);
   } finally {
     monitor.server.close();
   }
 }
 
-async function whenUp(child: ChildProcess, monitor: { readonly connected: Promise<Socket> }): Promise<Machine> {
+async function whenUp(child: ChildProcess, monitor: { readonly connected: Promise<Socket> }, group: VmGroup | undefined): Promise<Machine> {
   const tail = new ConsoleTail();
   child.stdout?.on('data', (part: Buffer) => tail.add(part));
   let messages = '';
@@ -65,7 +76,7 @@ async function whenUp(child: ChildProcess, monitor: { readonly connected: Promis
     });
   });
   const exited = ended.then((exit) => {
-    const cause = describeEnd(qmp?.events ?? [], exit);
+    const cause = describeEnd(qmp?.events ?? [], exit, group !== undefined && wasOutOfMemory(group.path));
     return { ...exit, detail: `${cause}${describeMessages(messages)}${describeConsole(tail)}` };
   });
   const early = exited.then((exit) => {
@@ -87,7 +98,7 @@ async function whenUp(child: ChildProcess, monitor: { readonly connected: Promis
       },
       release: async () => {
         client.close();
-        return [];
+        return group === undefined || (await group.remove()) ? [] : [group.path];
       },
     };
   } catch (error) {

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { VerifiedFile } from '@firecrew/rootfs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { removeGroup, removeStaleGroups, STALE_GROUP_MS, wasOutOfMemory } from '../../src/cgroup/vm-cgroup.ts';
 import { type Jail, jailOf, makeJail, placeOwn, placeShared } from '../../src/firecracker-driver/jail.ts';
 import { runPlaces } from '../../src/firecracker-driver/run-places.ts';
-import { removeGroup, removeStaleGroups, STALE_GROUP_MS, wasOutOfMemory } from '../../src/firecracker-driver/vm-cgroup.ts';
 
 const asRoot = it.skipIf(process.getuid?.() !== 0);
 const needsRoot = process.getuid?.() === 0 ? '' : ' (only root owns jails)';

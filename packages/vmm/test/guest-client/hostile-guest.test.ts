@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { dialLink, LinkListener, type LinkSession, type LinkStream } from '@firecrew/link';
 import { afterEach, describe, expect, it } from 'vitest';
-import { getTree, guestHealth, MAX_BODY_BYTES, type OutgoingTree, outerDeadlineMs, putTree, startExec, waitExec } from '../../src/index.ts';
+import { getTree, guestHealth, type OutgoingTree, outerDeadlineMs, putTree, startExec, waitExec } from '../../src/index.ts';
+import { HONEST_END, LYING_RECORDS } from '../../src/testing/index.ts';
 
 const secret = Buffer.alloc(32, 7);
 const open: { server: Server; sockets: Socket[]; folder: string }[] = [];
@@ -39,7 +40,6 @@ async function guest(serve: (stream: LinkStream, head: unknown) => void): Promis
   return accepted.promise;
 }
 
-const end = { kind: 'exited', exitCode: 0, signal: null, outputBytes: 0, droppedBytes: 0, survivors: 0 };
 const NOTHING = { entries: 0, bytes: 0, digest: '' };
 
 /** What came of a tree's archive. */
@@ -76,22 +76,14 @@ describe('a hostile guest', () => {
     });
   });
 
-  it.each([
-    { what: 'no record', body: '' },
-    { what: 'a record that is cut', body: JSON.stringify({ ok: true, end }).slice(0, -5) },
-    { what: 'an exit without a code', body: JSON.stringify({ ok: true, end: { ...end, exitCode: null } }) },
-    { what: 'an exit by signal with code 0', body: JSON.stringify({ ok: true, end: { ...end, kind: 'signalled', signal: 'SIGKILL' } }) },
-    { what: 'a timeout with a code', body: JSON.stringify({ ok: true, end: { ...end, kind: 'timed_out' } }) },
-    { what: 'a code of 256', body: JSON.stringify({ ok: true, end: { ...end, exitCode: 256 } }) },
-    { what: 'an endless record', body: Buffer.alloc(MAX_BODY_BYTES + 1, ' ') },
-  ])('that ends an exec with $what never makes it a success', async ({ body }) => {
+  it.each(LYING_RECORDS)('that ends an exec with $what never makes it a success', async ({ body }) => {
     const session = await guest(answer(body));
     await expect(waitExec(session, 'a', 1000)).rejects.toMatchObject({ code: 'guest_reply_invalid' });
   });
 
   it('that ends an exec properly is believed (negative control)', async () => {
-    const session = await guest(answer(JSON.stringify({ ok: true, end })));
-    await expect(waitExec(session, 'a', 1000)).resolves.toEqual(end);
+    const session = await guest(answer(JSON.stringify({ ok: true, end: HONEST_END })));
+    await expect(waitExec(session, 'a', 1000)).resolves.toEqual(HONEST_END);
   });
 
   it.each([

@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { chmod, chown, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -67,5 +67,26 @@ describe('the command of a VMM', () => {
   asRoot(`has the user alone where there is no device${needsRoot}`, async () => {
     expect(await vmCommand('/vmm', [], OWNER, undefined)).toEqual({ program: '/vmm', args: [], user: OWNER });
     expect(await vmCommand('/vmm', [], OWNER, join(folder, 'none'))).toEqual({ program: '/vmm', args: [], user: OWNER });
+  });
+
+  it('joins its group first, and is never started where that fails', async () => {
+    const start = async (group: string): Promise<string> => {
+      const { program, args } = await vmCommand('/bin/sh', ['-c', 'echo $$'], undefined, undefined, group);
+      const child = spawn(program, [...args], { stdio: ['ignore', 'pipe', 'ignore'] });
+      let text = '';
+      for await (const part of child.stdout ?? []) text += String(part);
+      return text.replace(`${child.pid}\n`, 'the same process');
+    };
+    await writeFile(join(folder, 'cgroup.procs'), '');
+    expect(await start(folder)).toBe('the same process');
+    expect(await readFile(join(folder, 'cgroup.procs'), 'utf8')).toBe('0\n');
+    expect(await start(join(folder, 'absent'))).toBe('');
+  });
+
+  asRoot(`joins its group with the rights of root, and gives them up${needsRoot}`, async () => {
+    await writeFile(join(folder, 'cgroup.procs'), '', { mode: 0o600 });
+    const { program, args, user } = await vmCommand('/bin/sh', ['-c', 'id -u; id -G'], OWNER, undefined, folder);
+    const { stdout } = await promisify(execFile)(program, [...args], { ...user, cwd: '/' });
+    expect([stdout, await readFile(join(folder, 'cgroup.procs'), 'utf8')]).toEqual(['20001\n20002\n', '0\n']);
   });
 });

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { CONSOLE_TAIL_BYTES, ConsoleTail } from '../../src/machine/console-tail.ts';
 import { describeEnd } from '../../src/qemu-driver/describe-end.ts';
 import { kernelCommandLine, type QemuMachine, qemuArguments } from '../../src/qemu-driver/qemu-arguments.ts';
 
@@ -39,10 +38,10 @@ describe('the command line of QEMU', () => {
   it('names one accelerator and no second to fall back on', () => {
     for (const accelerator of ['kvm', 'hvf', 'tcg'] as const) {
       const args = qemuArguments({ ...machine, accelerator });
-      const machines = options(args).filter(([option]) => option === '-machine');
-      expect(machines).toHaveLength(1);
-      expect(machines[0]?.[1]).toMatch(new RegExp(`,accel=${accelerator}$`));
-      expect(args).not.toContain('-accel');
+      const named = options(args).flatMap(([option, value]) => (option === '-accel' ? [value] : []));
+      // Translated code is bounded: the limit of a VM's memory counts on it.
+      expect(named).toEqual([accelerator === 'tcg' ? 'tcg,tb-size=256' : accelerator]);
+      expect(args.join(' ')).not.toContain('accel=');
     }
   });
 
@@ -91,22 +90,11 @@ describe('the end of a VM', () => {
     ['vmm_failed', [SHUTDOWN('constructor')], { code: 0, signal: null }],
     ['vmm_failed', [{ name: 'RESET', reason: undefined }], { code: 0, signal: null }],
   ] as const)('is %s', (cause, events, exit) => {
-    expect(describeEnd(events, exit)).toBe(cause);
-  });
-});
-
-describe('the tail of a console', () => {
-  it('keeps the end of any amount, in any pieces', () => {
-    const tail = new ConsoleTail();
-    for (let line = 0; line < 100_000; line += 1) tail.add(Buffer.from(`line ${line}\n`));
-    expect(tail.lines(2)).toEqual(['line 99998', 'line 99999']);
-    tail.add(Buffer.alloc(10 * CONSOLE_TAIL_BYTES, 'x'));
-    expect(tail.lines(9)).toEqual(['x'.repeat(200)]);
+    expect(describeEnd(events, exit, false)).toBe(cause);
   });
 
-  it('holds nothing that a terminal acts on', () => {
-    const tail = new ConsoleTail();
-    tail.add(Buffer.from('\u001b]0;title\u0007\u001b[31mred\u009b2J\r\n\0plain\n'));
-    expect(tail.lines(5).join('')).toMatch(/^[\x20-\x7e]*$/);
+  it('is told when the memory limit of its group brought it about, and only when nothing else did', () => {
+    expect(describeEnd([], { code: null, signal: 'SIGKILL' }, true)).toBe('host_out_of_memory');
+    expect(describeEnd([SHUTDOWN('guest-reset')], { code: 0, signal: null }, true)).toBe('guest_reset');
   });
 });

@@ -26,7 +26,7 @@ describe('a probe of QEMU', () => {
   it.each(['q35', 'microvm'] as const)('boots the machine that VMs run on: %s', async (machine) => {
     await emulator('firecrew-init: 5 ms options');
     expect(await probeQemu({ ...asked, machine })).toMatchObject({ available: true, detail: expect.stringContaining('probe boot') });
-    expect(await readFile(join(folder, 'args'), 'utf8')).toMatch(new RegExp(`-machine ${machine},\\S*accel=kvm -cpu host `));
+    expect(await readFile(join(folder, 'args'), 'utf8')).toMatch(new RegExp(`-machine ${machine},\\S* -accel kvm -cpu host `));
   });
 
   it('says which machine does not come as far as guest-init', async () => {

@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { readdir, rmdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { constants, readFileSync } from 'node:fs';
+import { appendFile, open, readdir, readFile, rmdir, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { codeOf } from '@firecrew/base';
+import { machineIdPrefix } from '../processes/machine-id.ts';
 
 /** Where the kernel shows cgroup v2. */
 export const CGROUP_ROOT = '/sys/fs/cgroup';
@@ -24,8 +25,9 @@ export function wasOutOfMemory(group: string): boolean {
   }
 }
 
-/** Removes the group of a VM that is gone; false when it is still there. */
+/** Ends what still runs in the group of a VM, and removes it; false when it is still there. */
 export async function removeGroup(group: string): Promise<boolean> {
+  await killGroup(group);
   for (const from = performance.now(); ; ) {
     try {
       await rmdir(group);
@@ -48,4 +50,34 @@ export async function removeStaleGroups(parent: string, nowMs: number): Promise<
     if (made === undefined || nowMs - made.ctimeMs < STALE_GROUP_MS) continue;
     await rmdir(group).catch(() => undefined);
   }
+}
+
+/** Every process of it, whatever it made of its environment. Kernels before 5.14 have no such file; their processes are found by their mark. */
+async function killGroup(group: string): Promise<void> {
+  const handle = await open(join(group, 'cgroup.kill'), constants.O_WRONLY).catch(() => undefined);
+  await handle?.write('1').catch(() => undefined);
+  await handle?.close();
+}
+
+/** File of a VM's folder that names the groups of its VMMs, one a line. */
+const NOTES_FILE = 'groups';
+const MAX_NOTED_GROUPS = 16;
+
+/** Writes down, before it is made, which group a VMM will have: who cleans up after a dead host process finds it there. */
+export async function noteGroup(vmFolder: string, group: string): Promise<void> {
+  await appendFile(join(vmFolder, NOTES_FILE), `${group}\n`, { mode: 0o600 });
+}
+
+/**
+ * Ends and removes the groups of a VM whose host process is gone. Gives those that are still there. A line that is no group of this attempt
+ * is passed over.
+ */
+export async function removeNotedGroups(vmFolder: string, attemptMarker: string): Promise<string[]> {
+  const notes = await readFile(join(vmFolder, NOTES_FILE), 'utf8').catch(() => '');
+  const left: string[] = [];
+  for (const group of notes.split('\n').slice(0, MAX_NOTED_GROUPS)) {
+    if (!basename(group).startsWith(machineIdPrefix(attemptMarker)) || !OWN_NAME.test(basename(group))) continue;
+    if (!(await removeGroup(group))) left.push(group);
+  }
+  return left;
 }
