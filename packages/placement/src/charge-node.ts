@@ -1,5 +1,6 @@
 import type { Commitment, HealthReading, NodeRecord } from './node-record.ts';
-import type { Claim, Sizing } from './size-demand.ts';
+import { driversOf } from './reserve-host.ts';
+import type { Claim, Driver, HostReserve, Sizings } from './size-demand.ts';
 
 /** What is promised on a node. */
 export interface Committed {
@@ -9,43 +10,67 @@ export interface Committed {
   readonly liveMemoryMib: number;
   /** Claimed disk that is not yet missing from the free disk, in MiB. */
   readonly diskMib: number;
+  /** What runs them; every driver where one of them may be of any. */
+  readonly drivers: ReadonlySet<Driver>;
 }
 
-/** Live VMs united by VM id with the turns placed but not yet booted: one in both sets counts once, at the larger of its claims. */
-export function sumCommitments(live: readonly Commitment[], reserved: readonly Commitment[], sizing: Sizing): Committed {
-  const byId = new Map<string, Required<Omit<Commitment, 'vmId'>>>();
-  for (const item of [...live, ...reserved]) {
-    const known = byId.get(item.vmId);
-    const next = {
-      memoryMib: item.memoryMib ?? sizing.memoryPerVmMib + sizing.overheadMib,
-      diskMib: item.diskMib ?? sizing.diskPerVmMib,
-      diskUsedMib: item.diskUsedMib ?? 0,
-    };
-    byId.set(item.vmId, {
-      memoryMib: Math.max(next.memoryMib, known?.memoryMib ?? 0),
-      diskMib: Math.max(next.diskMib, known?.diskMib ?? 0),
-      diskUsedMib: Math.max(next.diskUsedMib, known?.diskUsedMib ?? 0),
-    });
-  }
+/**
+ * Live VMs united by VM id with the turns placed but not yet booted: one in both sets counts once, at the larger of its claims. A size that
+ * neither set knows is the default of the VM's own driver, whatever is asked for; where that is unknown too, the largest default.
+ */
+export function sumCommitments(live: readonly Commitment[], reserved: readonly Commitment[], sizings: Sizings): Committed {
+  const byId = new Map<string, Known>();
+  for (const item of [...live, ...reserved]) byId.set(item.vmId, join(byId.get(item.vmId), item));
   const livingIds = new Set(live.map((vm) => vm.vmId));
+  const all = new Set<Driver>();
   let memoryMib = 0;
   let liveMemoryMib = 0;
   let diskMib = 0;
-  for (const [vmId, claim] of byId) {
-    memoryMib += claim.memoryMib;
-    if (livingIds.has(vmId)) liveMemoryMib += claim.memoryMib;
-    diskMib += Math.max(0, claim.diskMib - claim.diskUsedMib);
+  for (const [vmId, known] of byId) {
+    const drivers = driversOf(known.drivers);
+    for (const driver of drivers) all.add(driver);
+    const memory = known.memoryMib ?? largest(drivers, (driver) => sizings[driver].memoryPerVmMib + sizings[driver].overheadMib);
+    const disk = known.diskMib ?? largest(drivers, (driver) => sizings[driver].diskPerVmMib);
+    memoryMib += memory;
+    if (livingIds.has(vmId)) liveMemoryMib += memory;
+    diskMib += Math.max(0, disk - known.diskUsedMib);
   }
-  return { count: byId.size, memoryMib, liveMemoryMib, diskMib };
+  return { count: byId.size, memoryMib, liveMemoryMib, diskMib, drivers: all };
+}
+
+/** All that both sets know of one VM. */
+interface Known {
+  readonly drivers: readonly Driver[];
+  readonly memoryMib: number | undefined;
+  readonly diskMib: number | undefined;
+  readonly diskUsedMib: number;
+}
+
+function join(known: Known | undefined, item: Commitment): Known {
+  const drivers = known?.drivers ?? [];
+  return {
+    drivers: item.driver === undefined ? drivers : [...drivers, item.driver],
+    memoryMib: larger(known?.memoryMib, item.memoryMib),
+    diskMib: larger(known?.diskMib, item.diskMib),
+    diskUsedMib: Math.max(known?.diskUsedMib ?? 0, item.diskUsedMib ?? 0),
+  };
+}
+
+function larger(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.max(a, b);
+}
+
+function largest(drivers: readonly Driver[], sizeOf: (driver: Driver) => number): number {
+  return Math.max(...drivers.map(sizeOf));
 }
 
 /**
  * The host's own memory in MiB, apart from what is committed: never below the floor, nor below what was observed on top of the claims of
  * live VMs. A turn that has not booted cannot be part of what was observed, so its claim is not taken off.
  */
-export function baselineOf(observedMib: number, committed: Committed, rememberedMib: number | undefined, sizing: Sizing): number {
-  if (committed.count === 0) return Math.max(observedMib, sizing.baselineFloorMib);
-  return Math.max(observedMib - committed.liveMemoryMib, rememberedMib ?? 0, sizing.baselineFloorMib);
+export function baselineOf(observedMib: number, committed: Committed, rememberedMib: number | undefined, reserve: HostReserve): number {
+  if (committed.count === 0) return Math.max(observedMib, reserve.baselineFloorMib);
+  return Math.max(observedMib - committed.liveMemoryMib, rememberedMib ?? 0, reserve.baselineFloorMib);
 }
 
 /** A node's memory and disk as placement charges them, in MiB. */
@@ -61,17 +86,17 @@ export interface Charge {
   readonly diskFreeMib: number | undefined;
 }
 
-/** Charges a node for the worse of observed and committed use. */
-export function chargeNode(health: HealthReading, committed: Committed, rememberedMib: number | undefined, sizing: Sizing): Charge {
-  const baselineMib = baselineOf(health.memoryUsedMib, committed, rememberedMib, sizing);
+/** Charges a node for the worse of observed and committed use, and keeps `reserve` free beside it. */
+export function chargeNode(health: HealthReading, committed: Committed, rememberedMib: number | undefined, reserve: HostReserve): Charge {
+  const baselineMib = baselineOf(health.memoryUsedMib, committed, rememberedMib, reserve);
   const usedMib = Math.max(health.memoryUsedMib, committed.memoryMib + baselineMib);
   const diskFreeMib = health.diskFreeMib;
   return {
     totalMib: health.memoryTotalMib,
     usedMib,
     baselineMib,
-    memoryLeftMib: Math.max(0, health.memoryTotalMib - usedMib - sizing.hostReserveMib),
-    diskLeftMib: diskFreeMib === undefined ? undefined : Math.max(0, diskFreeMib - committed.diskMib - sizing.diskReserveMib),
+    memoryLeftMib: Math.max(0, health.memoryTotalMib - usedMib - reserve.hostReserveMib),
+    diskLeftMib: diskFreeMib === undefined ? undefined : Math.max(0, diskFreeMib - committed.diskMib - reserve.diskReserveMib),
     diskFreeMib,
   };
 }
@@ -82,10 +107,10 @@ export function slotsOf(charge: Charge, claim: Claim): { readonly memory: number
 }
 
 /** True where a claim exceeds even the empty node: its memory less reserve and idle footprint, or its whole disk less the reserve. */
-export function neverFits(health: HealthReading, rememberedMib: number | undefined, claim: Claim, sizing: Sizing): boolean {
-  const idleMib = Math.max(rememberedMib ?? 0, sizing.baselineFloorMib);
-  if (claim.memoryMib > health.memoryTotalMib - sizing.hostReserveMib - idleMib) return true;
-  return health.diskTotalMib !== undefined && claim.diskMib > health.diskTotalMib - sizing.diskReserveMib;
+export function neverFits(health: HealthReading, rememberedMib: number | undefined, claim: Claim, reserve: HostReserve): boolean {
+  const idleMib = Math.max(rememberedMib ?? 0, reserve.baselineFloorMib);
+  if (claim.memoryMib > health.memoryTotalMib - reserve.hostReserveMib - idleMib) return true;
+  return health.diskTotalMib !== undefined && claim.diskMib > health.diskTotalMib - reserve.diskReserveMib;
 }
 
 /** What decides whether an idle reading is remembered. */

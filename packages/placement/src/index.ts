@@ -40,14 +40,23 @@ export {
 } from './limits.ts';
 export type { Commitment, HealthReading, LiveVms, MetricsReading, NodeRecord } from './node-record.ts';
 export { type BatchPlacement, type BatchRequest, type BatchTurn, planBatch } from './plan-batch.ts';
-export { PLACEMENT_ERROR_CODES, PlacementError, type PlacementErrorCode, UNFIT_REASONS, type UnfitReason } from './reasons.ts';
+export {
+  PLACEMENT_ERROR_CODES,
+  PlacementError,
+  type PlacementErrorCode,
+  UNFIT_REASONS,
+  type UnfitCause,
+  type UnfitReason,
+} from './reasons.ts';
 export { backendKey, DEFAULT_BACKEND, requiredBackends } from './require-backends.ts';
+export { reserveHost } from './reserve-host.ts';
 export {
   type Claim,
   DEFAULT_SIZINGS,
   type Demand,
   DRIVERS,
   type Driver,
+  type HostReserve,
   meetsFloor,
   PROCESS_SIZING,
   resolveDemand,

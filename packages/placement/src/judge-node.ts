@@ -1,7 +1,8 @@
 import { type Charge, type Committed, chargeNode, neverFits, slotsOf, sumCommitments } from './charge-node.ts';
 import { MAX_HEALTH_AGE_MS, MAX_METRICS_AGE_MS } from './limits.ts';
 import type { NodeRecord } from './node-record.ts';
-import type { UnfitReason } from './reasons.ts';
+import type { UnfitCause } from './reasons.ts';
+import { reserveHost } from './reserve-host.ts';
 import { type Claim, type Demand, DRIVERS, type Driver, meetsFloor, type Sizings, sizeDemand } from './size-demand.ts';
 
 /** What a turn (or all turns of one composed run, which share a node) needs. */
@@ -32,53 +33,53 @@ export interface FitNode {
 }
 
 /** One node that cannot, and why. */
-export interface UnfitNode {
+export type UnfitNode = UnfitCause & {
   readonly fit: false;
   readonly id: string;
   readonly name: string;
-  readonly reason: UnfitReason;
   /** True where the node could run such a turn at another time. */
   readonly capable: boolean;
   /** The reason with its numbers, one line. */
   readonly detail: string;
-}
+};
 
 /** A node's verdict for one need. */
 export type NodeVerdict = FitNode | UnfitNode;
 
 /** Judges one node: capability, draining, health, disk, memory, in this order, so that the reason names the true obstacle. */
 export function judgeNode(node: NodeRecord, need: PlacementNeed, sizings: Sizings, nowMs: number): NodeVerdict {
-  const unfit = (reason: UnfitReason, detail: string, capable = true): UnfitNode => ({
-    fit: false,
-    id: node.id,
-    name: node.name,
-    reason,
-    capable,
-    detail,
-  });
-  if (node.draining) return unfit('draining', 'draining', missingOf(node, need) === undefined);
+  const unfit: Unfit = (cause, detail, capable = true) => ({ fit: false, id: node.id, name: node.name, capable, detail, ...cause });
+  if (node.draining) return unfit({ reason: 'draining' }, 'draining', missingOf(node, need) === undefined);
   const driver = driverOf(node, need);
   const missing = missingOf(node, need);
-  if (driver === undefined || missing !== undefined) return unfit('not_capable', missing ?? 'no driver', false);
-  if (!node.connected) return unfit('not_connected', 'not connected');
+  if (driver === undefined || missing !== undefined) return unfit({ reason: 'not_capable' }, missing ?? 'no driver', false);
+  if (!node.connected) return unfit({ reason: 'not_connected' }, 'not connected');
   const health = node.health;
-  if (health === undefined) return unfit('no_recent_health', 'no health reading');
-  const age = nowMs - health.atMs;
-  if (!(age >= 0 && age <= MAX_HEALTH_AGE_MS)) return unfit('no_recent_health', `no recent health (last ${Math.round(age / 1000)} s ago)`);
-  if (!(health.memoryTotalMib > 0) || !(health.memoryUsedMib >= 0)) return unfit('no_recent_health', 'the reading has no memory total');
-  const sizing = sizings[driver];
-  const claim = sizeDemand(need.demand, sizing);
-  if (neverFits(health, node.rememberedBaselineMib, claim, sizing)) {
+  if (health === undefined) return unfit({ reason: 'no_recent_health' }, 'no health reading');
+  const ageMs = nowMs - health.atMs;
+  const unread = (detail: string): UnfitNode => unfit({ reason: 'no_recent_health', ageMs }, detail);
+  if (!(ageMs >= 0 && ageMs <= MAX_HEALTH_AGE_MS)) return unread(`no recent health (last ${Math.round(ageMs / 1000)} s ago)`);
+  if (!(health.memoryTotalMib > 0) || !(health.memoryUsedMib >= 0)) return unread('the reading has no memory total');
+  const claim = sizeDemand(need.demand, sizings[driver]);
+  // What runs there now will end; what the node has stays.
+  if (neverFits(health, node.rememberedBaselineMib, claim, reserveHost(node.drivers, sizings))) {
     return unfit(
-      'never_fits',
+      { reason: 'never_fits', ...claim, totalMib: health.memoryTotalMib },
       `asks ${claim.memoryMib} MiB memory and ${claim.diskMib} MiB disk, more than the empty node has (${health.memoryTotalMib} MiB)`,
     );
   }
-  if (node.live.status === 'unknown') return unfit('capacity_unknown', `capacity unknown (${node.live.error})`);
-  const committed = sumCommitments(node.live.vms, node.reserved, sizing);
-  const charge = chargeNode(health, committed, node.rememberedBaselineMib, sizing);
+  if (node.live.status === 'unknown') {
+    const { error } = node.live;
+    return unfit({ reason: 'capacity_unknown', error }, `capacity unknown (${error})`);
+  }
+  const committed = sumCommitments(node.live.vms, node.reserved, sizings);
+  const reserve = reserveHost([...node.drivers, ...committed.drivers], sizings);
+  const charge = chargeNode(health, committed, node.rememberedBaselineMib, reserve);
+  if (charge.diskLeftMib === undefined) return unread('free disk unknown');
   return weigh(node, driver, claim, committed, charge, headroomOf(node, charge, nowMs), unfit);
 }
+
+type Unfit = (cause: UnfitCause, detail: string, capable?: boolean) => UnfitNode;
 
 function weigh(
   node: NodeRecord,
@@ -87,16 +88,20 @@ function weigh(
   committed: Committed,
   charge: Charge,
   headroomPercent: number,
-  unfit: (reason: UnfitReason, detail: string) => UnfitNode,
+  unfit: Unfit,
 ): NodeVerdict {
-  if (charge.diskLeftMib === undefined) return unfit('no_recent_health', 'free disk unknown');
   const slots = slotsOf(charge, claim);
   if (slots.disk < 1) {
+    const freeMib = charge.diskFreeMib ?? 0;
     const promised = committed.diskMib > 0 ? `, ${gib(committed.diskMib)} GiB promised` : '';
-    return unfit('no_disk', `no disk (${gib(charge.diskFreeMib ?? 0)} GiB free${promised})`);
+    return unfit({ reason: 'no_disk', freeMib, promisedMib: committed.diskMib }, `no disk (${gib(freeMib)} GiB free${promised})`);
   }
   if (slots.memory < 1) {
-    return unfit('at_capacity', `at capacity (${committed.count} committed, ${charge.usedMib} of ${charge.totalMib} MiB used)`);
+    const { usedMib, totalMib } = charge;
+    return unfit(
+      { reason: 'at_capacity', committedMib: committed.memoryMib, usedMib, totalMib },
+      `at capacity (${committed.count} committed, ${usedMib} of ${totalMib} MiB used)`,
+    );
   }
   return {
     fit: true,

@@ -13,22 +13,22 @@ export const MEM_PER_VM_MIB = 8192;
 export const DISK_PER_VM_MIB = 12_288;
 /** Memory the VMM itself takes beside its guest, in MiB. */
 export const VM_OVERHEAD_MIB = 128;
-/** Memory that stays free for a host of VMs, in MiB. */
+/** Memory that stays free for a host that has or runs VMs, in MiB. */
 export const HOST_RESERVE_MIB = 4096;
-/** The least a host of VMs is believed to use by itself, in MiB. */
+/** The least a host that has or runs VMs is believed to use by itself, in MiB. */
 export const HOST_BASELINE_FLOOR_MIB = 2048;
-/** Disk that stays free on a host of VMs, in MiB. */
+/** Disk that stays free on a host that has or runs VMs, in MiB. */
 export const DISK_RESERVE_MIB = 20_480;
 
 /** Memory of one process sandbox, in MiB. */
 export const MEM_PER_PROCESS_MIB = 1024;
 /** Disk of one process sandbox, in MiB. */
 export const DISK_PER_PROCESS_MIB = 2048;
-/** Memory that stays free beside process sandboxes, in MiB. */
+/** Memory that stays free on a host of process sandboxes alone, in MiB. */
 export const PROCESS_RESERVE_MIB = 512;
-/** The least a host of process sandboxes is believed to use by itself, in MiB. */
+/** The least a host of process sandboxes alone is believed to use by itself, in MiB. */
 export const PROCESS_BASELINE_FLOOR_MIB = 256;
-/** Disk that stays free beside process sandboxes, in MiB. */
+/** Disk that stays free on a host of process sandboxes alone, in MiB. */
 export const PROCESS_DISK_RESERVE_MIB = 1024;
 /** vCPUs of one VM where neither backend nor flags say otherwise. */
 export const VCPUS_PER_VM = 2;

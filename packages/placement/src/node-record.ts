@@ -4,7 +4,9 @@ import type { Driver } from './size-demand.ts';
 export interface Commitment {
   /** Computable by server and node before boot; compared for equality alone. */
   readonly vmId: string;
-  /** Claimed memory in MiB with the VMM's own; absent where nobody knows it, and then the driver's default counts. */
+  /** What runs it; absent where nobody knows it, and then it counts as the one that takes most. */
+  readonly driver?: Driver;
+  /** Claimed memory in MiB with the VMM's own; absent where nobody knows it, and then the default of its driver counts. */
   readonly memoryMib?: number;
   /** Claimed disk in MiB; absent as above. */
   readonly diskMib?: number;

@@ -40,7 +40,7 @@ export function planBatch(request: BatchRequest): readonly BatchPlacement[] {
     const index = placement.verdict === 'chosen' ? indexOf.get(placement.nodeId) : undefined;
     const node = index === undefined ? undefined : records[index];
     if (placement.verdict === 'chosen' && index !== undefined && node !== undefined) {
-      const next = { ...node, reserved: [...node.reserved, { vmId: turn.vmId, ...placement.claim }] };
+      const next = { ...node, reserved: [...node.reserved, { vmId: turn.vmId, driver: placement.driver, ...placement.claim }] };
       records[index] = next;
       for (const each of views.values()) {
         each.ranking.replace(index, judgeNode(next, each.need, sizings, request.nowMs));

@@ -12,6 +12,19 @@ export const UNFIT_REASONS = [
 /** One member of {@link UNFIT_REASONS}. */
 export type UnfitReason = (typeof UNFIT_REASONS)[number];
 
+/** One of the reasons with its numbers; sizes in MiB, ages in ms. */
+export type UnfitCause =
+  | { readonly reason: 'draining' | 'not_connected' | 'not_capable' }
+  /** Age of the reading that does not count, negative for one from the future; absent where there is no reading. */
+  | { readonly reason: 'no_recent_health'; readonly ageMs?: number }
+  | { readonly reason: 'capacity_unknown'; readonly error: string }
+  /** Free disk as observed, and what of it is promised to others. */
+  | { readonly reason: 'no_disk'; readonly freeMib: number; readonly promisedMib: number }
+  /** Claims on the node, and the worse of observed and committed use. */
+  | { readonly reason: 'at_capacity'; readonly committedMib: number; readonly usedMib: number; readonly totalMib: number }
+  /** What the turn claims, and the memory of the node. */
+  | { readonly reason: 'never_fits'; readonly memoryMib: number; readonly diskMib: number; readonly totalMib: number };
+
 /** Codes of {@link PlacementError}; closed. */
 export const PLACEMENT_ERROR_CODES = ['demand_invalid'] as const;
 /** One member of {@link PLACEMENT_ERROR_CODES}. */

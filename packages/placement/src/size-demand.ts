@@ -22,16 +22,21 @@ export interface Claim {
   readonly diskMib: number;
 }
 
+/** What stays free of a host, in MiB. */
+export interface HostReserve {
+  readonly hostReserveMib: number;
+  /** The least the host is believed to use by itself. */
+  readonly baselineFloorMib: number;
+  readonly diskReserveMib: number;
+}
+
 /** The sizes of one driver. */
-export interface Sizing {
+export interface Sizing extends HostReserve {
   readonly memoryPerVmMib: number;
   readonly diskPerVmMib: number;
   readonly vcpusPerVm: number;
   /** Memory of the VMM beside its guest, in MiB. */
   readonly overheadMib: number;
-  readonly hostReserveMib: number;
-  readonly baselineFloorMib: number;
-  readonly diskReserveMib: number;
 }
 
 /** Sizes of the drivers that boot a VM. */

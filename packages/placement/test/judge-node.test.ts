@@ -1,5 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_SIZINGS, judgeNode, MAX_HEALTH_AGE_MS, type NodeRecord, type PlacementNeed } from '../src/index.ts';
+import {
+  type Commitment,
+  DEFAULT_SIZINGS,
+  judgeNode,
+  MAX_HEALTH_AGE_MS,
+  type NodeRecord,
+  type PlacementNeed,
+  sumCommitments,
+  UNFIT_REASONS,
+  type UnfitCause,
+  type UnfitNode,
+} from '../src/index.ts';
 import { GIB, NOW, node, vms } from './fleet.ts';
 
 const need: PlacementNeed = { demand: {}, backends: [], driverFloor: 'qemu' };
@@ -102,6 +113,92 @@ describe('the process driver on a small laptop', () => {
 
   it('refuses a VM there for good', () => {
     expect(slots(node({ health: { memoryTotalMib: 4096, memoryUsedMib: 1000 } }))).toBe('never_fits');
+  });
+});
+
+describe('a node of several drivers', () => {
+  const asked: PlacementNeed = { demand: {}, backends: [], driverFloor: 'process', driver: 'process' };
+  const mixed = (over: Parameters<typeof node>[0] = {}) =>
+    node({ drivers: ['process', 'qemu'], ...over, health: { memoryTotalMib: 32 * GIB, memoryUsedMib: 0, ...over.health } });
+  const three = { reserved: vms(3).map((vm) => ({ ...vm, driver: 'qemu' as const })) };
+
+  it('keeps the reserve and the baseline of a host of VMs, whoever asks', () => {
+    // 32,768 less 3 x 8,320 of VMs, 2,048 of the host and 4,096 of reserve: 1,664.
+    expect(judge(mixed(three), asked)).toMatchObject({ fit: true, driver: 'process', slots: 1, usedMib: 3 * 8320 + 2048 });
+    const one = { vmId: 'p', driver: 'process' as const, memoryMib: 1024, diskMib: 2048 };
+    expect(judge(mixed({ reserved: [...three.reserved, one] }), asked)).toMatchObject({ reason: 'at_capacity' });
+  });
+
+  it.each<[string, NodeRecord, number | string]>([
+    ['only processes', mixed({ drivers: ['process'], reserved: [] }), 31],
+    ['a VM driver too', mixed(), 26],
+    ['a VM left from a driver it had', mixed({ drivers: ['process'], reserved: three.reserved.slice(0, 1) }), 17],
+    ['something of an unknown driver', mixed({ drivers: ['process'], reserved: [{ vmId: 'x', memoryMib: 1024, diskMib: 1 }] }), 25],
+  ])('with %s has so many slots for processes', (_, record, expected) => {
+    expect(slots(record, asked)).toBe(expected);
+  });
+
+  it('keeps the free disk of a host of VMs, whoever asks', () => {
+    const free = (diskFreeMib: number) => slots(mixed({ health: { diskFreeMib } }), asked);
+    expect([free(22 * GIB), free(22 * GIB - 1)]).toEqual([1, 'no_disk']);
+  });
+
+  it.each<[string, Commitment, number, number]>([
+    ['a VM', { vmId: 'x', driver: 'qemu' }, 8320, 12_288],
+    ['a process', { vmId: 'x', driver: 'process' }, 1024, 2048],
+    ['an unknown driver', { vmId: 'x' }, 8320, 12_288],
+  ])('charges %s of unknown size its own default, whoever asks', (_, commitment, memoryMib, diskMib) => {
+    for (const driver of ['process', 'qemu'] as const) {
+      expect(judge(mixed({ reserved: [commitment] }), { ...asked, driver })).toMatchObject({ usedMib: memoryMib + 2048 });
+    }
+    expect(sumCommitments([], [commitment], DEFAULT_SIZINGS)).toMatchObject({ memoryMib, diskMib });
+  });
+
+  it('takes driver and size of a VM from the set that knows them', () => {
+    const sum = (live: Commitment, reserved: Commitment) => sumCommitments([live], [reserved], DEFAULT_SIZINGS).memoryMib;
+    expect(sum({ vmId: 'x' }, { vmId: 'x', driver: 'process' })).toBe(1024);
+    expect(sum({ vmId: 'x' }, { vmId: 'x', memoryMib: 640 })).toBe(640);
+    expect(sum({ vmId: 'x', memoryMib: 2000 }, { vmId: 'x', memoryMib: 640 })).toBe(2000);
+    expect(sum({ vmId: 'x', driver: 'qemu' }, { vmId: 'x', driver: 'process' })).toBe(8320);
+  });
+
+  it('never says for good that a turn does not fit because of what will end', () => {
+    const small = mixed({ drivers: ['process'], reserved: three.reserved.slice(0, 1), health: { memoryTotalMib: 6144 } });
+    expect(judge(small, asked)).toMatchObject({ reason: 'at_capacity' });
+    expect(judge({ ...small, drivers: ['process', 'qemu'] }, asked)).toMatchObject({ reason: 'never_fits' });
+  });
+});
+
+describe('the numbers of a reason', () => {
+  const unreadable = { status: 'unknown', error: 'timed out' } as const;
+  const { health: _, ...unread } = node();
+  const causes: [NodeRecord, UnfitCause][] = [
+    [node({ draining: true }), { reason: 'draining' }],
+    [node({ connected: false }), { reason: 'not_connected' }],
+    [node({ drivers: [] }), { reason: 'not_capable' }],
+    [unread, { reason: 'no_recent_health' }],
+    [node({ health: { atMs: NOW - 31_000 } }), { reason: 'no_recent_health', ageMs: 31_000 }],
+    [node({ health: { atMs: NOW - 5, memoryTotalMib: 0 } }), { reason: 'no_recent_health', ageMs: 5 }],
+    [node({ live: unreadable }), { reason: 'capacity_unknown', error: 'timed out' }],
+    [
+      node({ reserved: [{ vmId: 'x', memoryMib: 1, diskMib: 100 }], health: { diskFreeMib: 25 * GIB } }),
+      { reason: 'no_disk', freeMib: 25 * GIB, promisedMib: 100 },
+    ],
+    [
+      node({ reserved: vms(2), health: { memoryUsedMib: 50_000 } }),
+      { reason: 'at_capacity', committedMib: 2 * 8320, usedMib: 50_000 + 2 * 8320, totalMib: 61_440 },
+    ],
+    [node({ health: { memoryTotalMib: 8192 } }), { reason: 'never_fits', memoryMib: 8320, diskMib: 12_288, totalMib: 8192 }],
+  ];
+
+  it.each(causes.map(([record, cause]) => ({ ...cause, record, cause })))('$reason, all of them', ({ record, cause }) => {
+    const { fit, id, name, capable, detail, ...rest } = judge(record) as UnfitNode;
+    expect([fit, id, name, typeof capable, typeof detail]).toEqual([false, 'nod_a', 'alpha', 'boolean', 'string']);
+    expect(rest).toEqual(cause);
+  });
+
+  it('are shown here for every reason', () => {
+    expect(new Set(causes.map(([, { reason }]) => reason))).toEqual(new Set(UNFIT_REASONS));
   });
 });
 

@@ -69,7 +69,7 @@ describe('a batch of turns', () => {
           if (single.verdict !== 'chosen') expect(placed?.report).toEqual(single.report);
           if (single.verdict !== 'chosen' || placed?.verdict !== 'chosen') continue;
           expect(placed.nodeId).toBe(single.nodeId);
-          const claim = { vmId: each.vmId, ...single.claim };
+          const claim = { vmId: each.vmId, driver: single.driver, ...single.claim };
           nodes = nodes.map((record) => (record.id === single.nodeId ? { ...record, reserved: [...record.reserved, claim] } : record));
         }
       }),
@@ -86,11 +86,13 @@ describe('a batch of turns', () => {
           const driver = record.drivers[0] ?? 'process';
           const sizing = DEFAULT_SIZINGS[driver];
           const taken = batch.flatMap(({ vmId, placement }) =>
-            placement.verdict === 'chosen' && placement.nodeId === record.id ? [{ vmId, ...placement.claim }] : [],
+            placement.verdict === 'chosen' && placement.nodeId === record.id
+              ? [{ vmId, driver: placement.driver, ...placement.claim }]
+              : [],
           );
           if (taken.length === 0) continue;
           const live = record.live.status === 'known' ? record.live.vms : [];
-          const promised = sumCommitments(live, taken, sizing);
+          const promised = sumCommitments(live, taken, DEFAULT_SIZINGS);
           const health = record.health ?? { memoryTotalMib: 0, memoryUsedMib: 0, diskFreeMib: 0 };
           const host = Math.max(record.rememberedBaselineMib ?? 0, sizing.baselineFloorMib);
           expect(promised.memoryMib + host + sizing.hostReserveMib).toBeLessThanOrEqual(health.memoryTotalMib);
