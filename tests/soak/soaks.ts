@@ -7,7 +7,7 @@ export const SOAKS: ReadonlyMap<string, readonly string[]> = new Map([
   ['link', ['decode-frame', 'scan-magic', 'inbox', 'interleaving', 'abrupt-end'].map((name) => `packages/link/test/${name}.test.ts`)],
   ['name-status', ['packages/artifact-capture/test/output/output.test.ts']],
   ['manifest', ['packages/artifact-capture/test/tree/manifest.test.ts', 'packages/workspace/test/tree/snapshot-blobs.test.ts']],
-  ['placement', ['packages/placement/test/choose-placement.test.ts', 'packages/placement/test/plan-batch.test.ts']],
+  ['placement', ['choose-placement', 'plan-batch', 'never-overcommit'].map((name) => `packages/placement/test/${name}.test.ts`)],
   ['mission', ['step-mission', 'step-attempt', 'validate-plan', 'recipes'].map((name) => `packages/mission/test/${name}.test.ts`)],
   ['stop-gate', ['drain-tap', 'match-glob', 'decide-round', 'read-hook-outcome'].map((name) => `packages/stop-gate/test/${name}.test.ts`)],
   ['topology', ['build-topology', 'parallel-execution'].map((name) => `packages/topology/test/${name}.test.ts`)],
