@@ -42,6 +42,7 @@ export {
 } from './phase-config.ts';
 export { PLAN_REASONS, type PlanReason, type PlanRefusal, type PlanRefused, RECIPE_REASONS, type RecipeReason } from './plan-reasons.ts';
 export type { Dispatch, MissionStore, StoreResult } from './ports.ts';
+export { preferNode } from './prefer-node.ts';
 export type { RefusalCode } from './reasons.ts';
 export {
   type AttemptAction,

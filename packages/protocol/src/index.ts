@@ -71,6 +71,8 @@ export {
   retryRequestSchema,
   type ServerInfo,
   serverInfoSchema,
+  type UnfitCause,
+  unfitCauseSchema,
   uploadReplySchema,
 } from './http-api.ts';
 export {

@@ -1,7 +1,10 @@
 import { findBackend } from '@firecrew/backend';
+import { preferNode } from '@firecrew/mission';
 import {
   type BatchTurn,
   type Claim,
+  type Commitment,
+  DRIVERS,
   type Driver,
   type NodeRecord,
   type Placement,
@@ -10,8 +13,8 @@ import {
   surveyNodes,
 } from '@firecrew/placement';
 import type { MissionEventBody } from '@firecrew/protocol';
-import { type Database, type Transaction, tables } from '@firecrew/store';
-import { asc, eq, sql } from 'drizzle-orm';
+import { type AttemptDemand, type Database, type Transaction, tables } from '@firecrew/store';
+import { asc, desc, eq, inArray, sql } from 'drizzle-orm';
 import type { ServerContext } from '../context.ts';
 import { demandOf } from './demand-of.ts';
 
@@ -40,7 +43,8 @@ export async function placeTurns(context: ServerContext): Promise<void> {
     const waiting = await waitingTurns(tx);
     if (waiting.length === 0) return;
     const nodes = await nodeRecords(context, tx);
-    const turns = waiting.map((turn) => toNeed(context, turn, nodes));
+    const preferred = await preferredNodes(tx, waiting);
+    const turns = waiting.map((turn) => toNeed(context, turn, nodes, preferred.get(turn.missionId)));
     const plan = planBatch({ turns, nodes: nodes.map((item) => item.record), nowMs: context.clock() });
     for (const [index, turn] of waiting.entries()) {
       const placement = plan[index]?.placement;
@@ -80,6 +84,23 @@ async function waitingTurns(tx: Transaction): Promise<WaitingTurn[]> {
     .limit(PLACE_BATCH);
 }
 
+/** The node that each mission prefers, by the mission's id. */
+async function preferredNodes(tx: Transaction, waiting: readonly WaitingTurn[]): Promise<ReadonlyMap<string, string>> {
+  const { attempts, turns } = tables;
+  const latest = await tx
+    .selectDistinctOn([turns.missionId], { missionId: turns.missionId, nodeId: attempts.nodeId, outcome: attempts.outcome })
+    .from(attempts)
+    .innerJoin(turns, eq(turns.id, attempts.turnId))
+    .where(inArray(turns.missionId, [...new Set(waiting.map((turn) => turn.missionId))]))
+    .orderBy(turns.missionId, desc(turns.ordinal), desc(attempts.attempt));
+  return new Map(
+    latest.flatMap((attempt) => {
+      const nodeId = preferNode(attempt);
+      return nodeId === undefined ? [] : [[attempt.missionId, nodeId] as const];
+    }),
+  );
+}
+
 async function nodeRecords(context: ServerContext, tx: Transaction | Database): Promise<KnownNode[]> {
   const rows = await tx.select().from(tables.nodes).where(sql`${tables.nodes.revokedAt} is null`);
   const open = await tx.select().from(tables.attempts).where(sql`${tables.attempts.state} <> 'ended'`);
@@ -90,7 +111,7 @@ async function nodeRecords(context: ServerContext, tx: Transaction | Database): 
       .filter((item) => item.nodeId === row.id)
       .map((item) => ({
         vmId: `${item.turnId}.${item.attempt}`,
-        ...(item.demand === null ? {} : { memoryMib: item.demand.memoryMib, diskMib: item.demand.diskMib }),
+        ...(item.demand === null ? {} : commitmentOf(item.demand)),
       }));
     const health = link?.health ?? null;
     const record: NodeRecord = {
@@ -118,7 +139,13 @@ async function nodeRecords(context: ServerContext, tx: Transaction | Database): 
   });
 }
 
-function toNeed(context: ServerContext, turn: WaitingTurn, nodes: readonly KnownNode[]): BatchTurn {
+/** What a row says of an attempt's claim; a driver that this version does not know is left out, and then it counts as the strictest. */
+function commitmentOf({ driver: name, memoryMib, diskMib }: AttemptDemand): Omit<Commitment, 'vmId'> {
+  const driver = DRIVERS.find((each) => each === name);
+  return { memoryMib, diskMib, ...(driver === undefined ? {} : { driver }) };
+}
+
+function toNeed(context: ServerContext, turn: WaitingTurn, nodes: readonly KnownNode[], preferred: string | undefined): BatchTurn {
   const backend = findBackend(turn.spec.agent.backend);
   const demand = demandOf(backend);
   const driver: Driver | undefined = turn.spec.driver;
@@ -129,6 +156,7 @@ function toNeed(context: ServerContext, turn: WaitingTurn, nodes: readonly Known
     backends: [turn.spec.agent.backend],
     driverFloor: context.config.driverFloor,
     ...(fallback === undefined ? {} : { driver: fallback }),
+    ...(preferred === undefined ? {} : { preferred }),
   };
 }
 
@@ -141,6 +169,10 @@ async function settle(
 ): Promise<void> {
   if (placement.verdict === 'chosen') {
     const node = nodes.find((item) => item.record.id === placement.nodeId);
+    if (placement.preference.status === 'passed_over') {
+      const ids = { mission: turn.missionId, turn: turn.turnId, node: placement.nodeId };
+      context.log.info({ ...ids, detail: placement.preference.detail }, 'the node of the last attempt is passed over');
+    }
     if (node !== undefined) return await reserve(context, tx, turn, node, placement.driver, placement.claim);
   }
   if (

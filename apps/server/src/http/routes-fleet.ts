@@ -1,6 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import { CodedError, newId } from '@firecrew/base';
-import { fleetViewSchema, joinReplySchema, joinRequestSchema, joinTokenReplySchema } from '@firecrew/protocol';
+import type { UnfitNode } from '@firecrew/placement';
+import { fleetViewSchema, joinReplySchema, joinRequestSchema, joinTokenReplySchema, type UnfitCause } from '@firecrew/protocol';
 import { tables } from '@firecrew/store';
 import { and, eq, gt, isNull, sql } from 'drizzle-orm';
 import type { FastifyInstance } from 'fastify';
@@ -36,7 +37,13 @@ export function fleetRoutes(root: FastifyInstance, context: ServerContext): void
         healthAgeMs: link?.healthAtMs == null ? null : Math.round(context.clock() - link.healthAtMs),
         health: link?.health ?? row.health,
         capabilities: link?.capabilities ?? row.capabilities,
-        verdict: { fit: fit !== undefined, freeSlots: fit?.slots ?? 0, committed: record.reserved.length, line },
+        verdict: {
+          fit: fit !== undefined,
+          freeSlots: fit?.slots ?? 0,
+          committed: record.reserved.length,
+          line,
+          ...(unfit === undefined ? {} : { unfit: causeOf(unfit) }),
+        },
       };
     });
     return { freeSlots: survey.totalFreeSlots, nodes: views };
@@ -98,6 +105,11 @@ export function fleetRoutes(root: FastifyInstance, context: ServerContext): void
       return { id: request.params.id, draining: request.body.draining };
     },
   );
+}
+
+/** The reason with its numbers, without what the view says of the node itself. */
+function causeOf({ fit: _, id: _id, name: _name, capable: _capable, detail: _detail, ...cause }: UnfitNode): UnfitCause {
+  return cause;
 }
 
 function demandEd25519(publicKey: string): void {

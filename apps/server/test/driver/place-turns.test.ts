@@ -1,0 +1,149 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { startTestDatabase, type TestDatabaseServer } from '@firecrew/store/testing';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { FakeNode } from '../support/fake-node.ts';
+import { startTestServer, type TestServer } from '../support/running-server.ts';
+
+let databases: TestDatabaseServer;
+let server: TestServer;
+let nodes: FakeNode[];
+beforeAll(async () => {
+  databases = await startTestDatabase();
+});
+afterAll(() => databases.stop());
+beforeEach(async () => {
+  nodes = [];
+  server = await startTestServer({}, databases);
+});
+afterEach(async () => {
+  for (const node of nodes) node.close();
+  await server.stop();
+});
+
+interface NodeView {
+  readonly id: string;
+  readonly health: unknown;
+  readonly capabilities: unknown;
+  readonly verdict: {
+    readonly fit: boolean;
+    readonly freeSlots: number;
+    readonly committed: number;
+    readonly unfit?: { readonly reason: string };
+  };
+}
+
+async function viewOf(nodeId: string): Promise<NodeView | undefined> {
+  const { body } = await server.call('GET', '/v1/fleet');
+  return (body as { nodes: NodeView[] }).nodes.find((node) => node.id === nodeId);
+}
+
+async function until(nodeId: string, holds: (now: NodeView) => boolean): Promise<NodeView> {
+  for (;;) {
+    const now = await viewOf(nodeId);
+    if (now !== undefined && holds(now)) return now;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+/** A node that is connected and seen to have room. */
+async function connect(of: TestServer, slots: number): Promise<FakeNode> {
+  const node = await FakeNode.connect(of, slots);
+  nodes.push(node);
+  await until(of.nodeId, ({ verdict }) => verdict.freeSlots === slots);
+  return node;
+}
+
+/** The server as a second node of it, which has joined, speaks to it. */
+async function joined(name: string): Promise<TestServer> {
+  const { token } = (await server.call('POST', '/v1/join-tokens', { json: {} })).body as { token: string };
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const json = { token, name, publicKey: publicKey.export({ type: 'spki', format: 'der' }).toString('base64') };
+  const { nodeId } = (await server.call('POST', '/v1/node/join', { json })).body as { nodeId: string };
+  return { ...server, nodeId, nodeKey: privateKey };
+}
+
+async function create(phases: number): Promise<void> {
+  const phase = { kind: 'research', task: 'look', allowEmpty: true };
+  const json = {
+    title: 'Look',
+    repository: { kind: 'none' },
+    phases: Array.from({ length: phases }, () => phase),
+    agent: { command: 'true' },
+    allowUnisolated: true,
+  };
+  const reply = await server.call('POST', '/v1/missions', { json });
+  if (reply.status !== 201) throw new Error(JSON.stringify(reply.body));
+}
+
+describe('a mission that goes on', () => {
+  it('goes back to the node of its last phase, though another has more room', async () => {
+    const small = await connect(server, 1);
+    await create(2);
+    const first = await small.accept();
+    const roomy = await connect(await joined('roomy'), 4);
+    await small.finish(first, {});
+    await small.finish(await small.accept(), {});
+    expect(roomy.pending('turn.start')).toBe(0);
+  });
+
+  it('goes to another node when that one takes no more', async () => {
+    const small = await connect(server, 1);
+    await create(2);
+    const first = await small.accept();
+    const roomy = await connect(await joined('roomy'), 4);
+    expect((await server.call('POST', `/v1/nodes/${server.nodeId}/drain`, { json: { draining: true } })).status).toBe(200);
+    await small.finish(first, {});
+    await roomy.finish(await roomy.accept(), {});
+    expect(small.pending('turn.start')).toBe(0);
+  });
+
+  it('does not go back where its last attempt could not start', async () => {
+    const small = await connect(server, 1);
+    await create(1);
+    const first = await small.accept();
+    const roomy = await connect(await joined('roomy'), 4);
+    await small.finish(first, {}, { outcome: { kind: 'failed_to_start', reason: 'boot_failed' } });
+    const second = await roomy.accept();
+    expect(second.spec.attempt).toBe(2);
+    await roomy.finish(second, {});
+    expect(small.pending('turn.start')).toBe(0);
+  });
+});
+
+describe('the fleet', () => {
+  it('says of a node that takes no turn why, with the numbers', async () => {
+    expect((await viewOf(server.nodeId))?.verdict).toMatchObject({ fit: false, freeSlots: 0, unfit: { reason: 'not_capable' } });
+    const node = await connect(server, 1);
+    expect((await viewOf(server.nodeId))?.verdict.unfit).toBeUndefined();
+    await create(1);
+    const start = await node.accept();
+    const full = await until(server.nodeId, ({ verdict }) => !verdict.fit);
+    // 256 MiB of the host beside one claim of 1,024, and 512 stay free.
+    expect(full.verdict.unfit).toEqual({ reason: 'at_capacity', committedMib: 1024, usedMib: 1280, totalMib: 1792 });
+    await node.finish(start, {});
+    node.send({ t: 'health', health: { memoryTotalMib: 1792, memoryUsedMib: 0, diskFreeMib: 3071, cpuPercent: 0, load1: 0 } });
+    const narrow = await until(server.nodeId, ({ verdict }) => verdict.unfit?.reason === 'no_disk');
+    expect(narrow.verdict.unfit).toEqual({ reason: 'no_disk', freeMib: 3071, promisedMib: 0 });
+    node.send({ t: 'health', health: { memoryTotalMib: 1024, memoryUsedMib: 0, diskFreeMib: 9999, cpuPercent: 0, load1: 0 } });
+    const tiny = await until(server.nodeId, ({ verdict }) => verdict.unfit?.reason === 'never_fits');
+    expect(tiny.verdict.unfit).toEqual({ reason: 'never_fits', memoryMib: 1024, diskMib: 2048, totalMib: 1024 });
+    node.close();
+    await until(server.nodeId, ({ verdict }) => verdict.unfit?.reason === 'not_capable');
+  });
+});
+
+describe('a node of two drivers', () => {
+  it('is charged each attempt by its own driver, and keeps the reserve of a host of VMs', async () => {
+    const node = await connect(server, 4);
+    const both = ['process', 'qemu'].map((driver) => ({ driver, isolation: 'none', backends: ['command'], detail: 'fake' }));
+    const health = { memoryTotalMib: 32_768, memoryUsedMib: 0, diskFreeMib: 1_000_000, cpuPercent: 0, load1: 0 };
+    node.send({ t: 'health', health });
+    node.send({ t: 'capabilities', capabilities: { drivers: both, kvm: false, cpus: 2, platform: 'fake', agentVersion: '1' } });
+    // The default is a VM: 8,320 of the 32,768 MiB less 2,048 of the host and 4,096 of reserve.
+    await until(server.nodeId, ({ verdict }) => verdict.freeSlots === 3);
+    for (let count = 0; count < 3; count += 1) await create(1);
+    for (let count = 0; count < 3; count += 1) expect((await node.accept()).spec.driver).toBe('qemu');
+    const full = await until(server.nodeId, ({ verdict }) => verdict.committed === 3);
+    expect(full.verdict.unfit).toEqual({ reason: 'at_capacity', committedMib: 3 * 8320, usedMib: 3 * 8320 + 2048, totalMib: 32_768 });
+  });
+});
