@@ -90,11 +90,11 @@ describe('the services of a home', () => {
   });
 
   it('place nothing on a node that drains', async () => {
-    const nodes = async (): Promise<{ id: string; name: string; draining: boolean }[]> =>
+    const nodes = async (): Promise<{ id: string; name: string; draining: boolean; verdict: { unfit?: unknown } }[]> =>
       JSON.parse((await home.run('fleet', '--json')).stdout).nodes;
     const [node] = await nodes();
     expect((await home.run('node', 'drain', 'local')).stdout).toContain('node local drains');
-    expect((await nodes())[0]?.draining).toBe(true);
+    expect((await nodes())[0]).toMatchObject({ draining: true, verdict: { unfit: { reason: 'draining' } } });
     const { code, stdout } = await home.run('node', 'undrain', node?.id.slice(-5) ?? '', '--json');
     expect([code, JSON.parse(stdout)]).toEqual([0, { id: node?.id, draining: false }]);
     expect((await nodes())[0]?.draining).toBe(false);
