@@ -1,6 +1,5 @@
 import type { Commitment, HealthReading, NodeRecord } from './node-record.ts';
-import { driversOf } from './reserve-host.ts';
-import type { Claim, Driver, HostReserve, Sizings } from './size-demand.ts';
+import { type Claim, DRIVERS, type Driver, type HostReserve, type Sizings } from './size-demand.ts';
 
 /** What is promised on a node. */
 export interface Committed {
@@ -10,8 +9,8 @@ export interface Committed {
   readonly liveMemoryMib: number;
   /** Claimed disk that is not yet missing from the free disk, in MiB. */
   readonly diskMib: number;
-  /** What runs them; every driver where one of them may be of any. */
-  readonly drivers: ReadonlySet<Driver>;
+  /** What runs them, each once; every driver where one of them may be of any. */
+  readonly drivers: readonly Driver[];
 }
 
 /**
@@ -20,19 +19,19 @@ export interface Committed {
  */
 export function sumCommitments(live: readonly Commitment[], reserved: readonly Commitment[], sizings: Sizings): Committed {
   const byId = new Map<string, Known>();
-  for (const item of [...live, ...reserved]) byId.set(item.vmId, join(byId.get(item.vmId), item));
-  const livingIds = new Set(live.map((vm) => vm.vmId));
-  const all = new Set<Driver>();
+  for (const item of live) join(byId, item, true);
+  for (const item of reserved) join(byId, item, false);
+  const all: Driver[] = [];
   let memoryMib = 0;
   let liveMemoryMib = 0;
   let diskMib = 0;
-  for (const [vmId, known] of byId) {
-    const drivers = driversOf(known.drivers);
-    for (const driver of drivers) all.add(driver);
+  for (const known of byId.values()) {
+    const drivers = known.drivers.length === 0 ? DRIVERS : known.drivers;
+    for (const driver of drivers) if (!all.includes(driver)) all.push(driver);
     const memory = known.memoryMib ?? largest(drivers, (driver) => sizings[driver].memoryPerVmMib + sizings[driver].overheadMib);
     const disk = known.diskMib ?? largest(drivers, (driver) => sizings[driver].diskPerVmMib);
     memoryMib += memory;
-    if (livingIds.has(vmId)) liveMemoryMib += memory;
+    if (known.lives) liveMemoryMib += memory;
     diskMib += Math.max(0, disk - known.diskUsedMib);
   }
   return { count: byId.size, memoryMib, liveMemoryMib, diskMib, drivers: all };
@@ -40,20 +39,24 @@ export function sumCommitments(live: readonly Commitment[], reserved: readonly C
 
 /** All that both sets know of one VM. */
 interface Known {
-  readonly drivers: readonly Driver[];
-  readonly memoryMib: number | undefined;
-  readonly diskMib: number | undefined;
-  readonly diskUsedMib: number;
+  readonly lives: boolean;
+  readonly drivers: Driver[];
+  memoryMib: number | undefined;
+  diskMib: number | undefined;
+  diskUsedMib: number;
 }
 
-function join(known: Known | undefined, item: Commitment): Known {
-  const drivers = known?.drivers ?? [];
-  return {
-    drivers: item.driver === undefined ? drivers : [...drivers, item.driver],
-    memoryMib: larger(known?.memoryMib, item.memoryMib),
-    diskMib: larger(known?.diskMib, item.diskMib),
-    diskUsedMib: Math.max(known?.diskUsedMib ?? 0, item.diskUsedMib ?? 0),
-  };
+function join(byId: Map<string, Known>, item: Commitment, lives: boolean): void {
+  const { vmId, driver, memoryMib, diskMib, diskUsedMib = 0 } = item;
+  const known = byId.get(vmId);
+  if (known === undefined) {
+    byId.set(vmId, { lives, drivers: driver === undefined ? [] : [driver], memoryMib, diskMib, diskUsedMib });
+    return;
+  }
+  if (driver !== undefined) known.drivers.push(driver);
+  known.memoryMib = larger(known.memoryMib, memoryMib);
+  known.diskMib = larger(known.diskMib, diskMib);
+  known.diskUsedMib = Math.max(known.diskUsedMib, diskUsedMib);
 }
 
 function larger(a: number | undefined, b: number | undefined): number | undefined {

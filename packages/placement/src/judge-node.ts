@@ -62,7 +62,7 @@ export function judgeNode(node: NodeRecord, need: PlacementNeed, sizings: Sizing
   if (!(health.memoryTotalMib > 0) || !(health.memoryUsedMib >= 0)) return unread('the reading has no memory total');
   const claim = sizeDemand(need.demand, sizings[driver]);
   // What runs there now will end; what the node has stays.
-  if (neverFits(health, node.rememberedBaselineMib, claim, reserveHost(node.drivers, sizings))) {
+  if (neverFits(health, node.rememberedBaselineMib, claim, reserveHost(node.drivers, [], sizings))) {
     return unfit(
       { reason: 'never_fits', ...claim, totalMib: health.memoryTotalMib },
       `asks ${claim.memoryMib} MiB memory and ${claim.diskMib} MiB disk, more than the empty node has (${health.memoryTotalMib} MiB)`,
@@ -73,7 +73,7 @@ export function judgeNode(node: NodeRecord, need: PlacementNeed, sizings: Sizing
     return unfit({ reason: 'capacity_unknown', error }, `capacity unknown (${error})`);
   }
   const committed = sumCommitments(node.live.vms, node.reserved, sizings);
-  const reserve = reserveHost([...node.drivers, ...committed.drivers], sizings);
+  const reserve = reserveHost(node.drivers, committed.drivers, sizings);
   const charge = chargeNode(health, committed, node.rememberedBaselineMib, reserve);
   if (charge.diskLeftMib === undefined) return unread('free disk unknown');
   return weigh(node, driver, claim, committed, charge, headroomOf(node, charge, nowMs), unfit);
