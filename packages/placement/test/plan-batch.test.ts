@@ -39,6 +39,13 @@ describe('a batch of turns', () => {
     expect(placed.map((each) => each.placement.verdict)).toEqual(['chosen', 'chosen', 'fleet_at_capacity']);
   });
 
+  it('charges each turn of it to the driver that was chosen', () => {
+    const laptop = node({ drivers: ['process'], health: { memoryTotalMib: 512 + 256 + 3 * 1024, memoryUsedMib: 0 } });
+    const turns = ['1', '2', '3', '4'].map((id) => turn(id, { driverFloor: 'process' }));
+    const placed = planBatch({ turns, nodes: [laptop], nowMs: NOW });
+    expect(placed.map((each) => each.placement.verdict)).toEqual(['chosen', 'chosen', 'chosen', 'fleet_at_capacity']);
+  });
+
   it('spreads over equal nodes', () => {
     const nodes = ['a', 'b', 'c'].map((id) => node({ id, name: id }));
     const placed = planBatch({ turns: ['1', '2', '3'].map((id) => turn(id)), nodes, nowMs: NOW });
