@@ -32,6 +32,8 @@ export interface BootFiles {
   readonly payload: VerifiedFile;
   /** PATH that the image declares. */
   readonly path: string;
+  /** The variables that the image declares, without PATH. */
+  readonly environment: Readonly<Record<string, string>>;
   close(): Promise<void>;
 }
 
@@ -125,13 +127,15 @@ export async function openBootFiles(root: string, ids: BootArtifacts, signal?: A
     const kernel = await open(ids.kernel, 'kernel');
     const payload = await open(ids.payload, 'payload');
     const image = await open(ids.image, 'image');
+    const { PATH: path = PLAIN_PATH, ...environment } = image.manifest.kind === 'image' ? image.manifest.environment : {};
     return {
       kernel: fileOf(kernel, BZIMAGE_FILE),
       vmlinux: fileOf(kernel, VMLINUX_FILE),
       initrd: fileOf(kernel, INITRD_FILE),
       base: fileOf(image, ROOT_FILE),
       payload: fileOf(payload, PAYLOAD_FILE),
-      path: image.manifest.kind === 'image' ? (image.manifest.environment.PATH ?? PLAIN_PATH) : PLAIN_PATH,
+      path,
+      environment,
       close,
     };
   } catch (error) {

@@ -26,6 +26,8 @@ export interface GuestPlace {
   readonly etc: Readonly<Record<string, string>>;
   /** PATH of every exec. */
   readonly searchPath: string;
+  /** Variables that the image declares; they hold for every exec, but for those that say where a guest keeps its things. */
+  readonly imageEnvironment: Readonly<Record<string, string>>;
 }
 
 /** The configuration of the guest agent of one VM; the agent parses it strictly. It holds the VM's secret. */
@@ -46,15 +48,16 @@ export function guestConfig(spec: BootSpec, place: GuestPlace, secret: Uint8Arra
     lifeline: place.lifeline,
     aloneMs: place.lifeline ? null : GUEST_ALONE_MS,
     environment: {
+      SHELL: '/bin/sh',
+      LANG: 'C.UTF-8',
+      TERM: 'dumb',
+      PYTHONUNBUFFERED: '1',
+      ...place.imageEnvironment,
       PATH: place.searchPath,
       HOME: paths.home,
       TMPDIR: paths.tmp,
       USER: 'agent',
       LOGNAME: 'agent',
-      SHELL: '/bin/sh',
-      LANG: 'C.UTF-8',
-      TERM: 'dumb',
-      PYTHONUNBUFFERED: '1',
       ...(place.caBundle === null ? {} : { NODE_EXTRA_CA_CERTS: place.caBundle }),
       ...spec.environment,
     },

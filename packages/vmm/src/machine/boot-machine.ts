@@ -107,5 +107,6 @@ function placeOf(spec: BootSpec, { files, resync }: MachineBoot): GuestPlace {
     // Engines of containers write these at their start, so images come without them.
     etc: ETC_FILES,
     searchPath: searchPath(files.path, IN_VM.node),
+    imageEnvironment: files.environment,
   };
 }

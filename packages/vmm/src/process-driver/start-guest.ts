@@ -99,6 +99,7 @@ function placeOf(spec: BootSpec, isolated: boolean, places: GuestFolder): GuestP
     ports: isolated ? { proxy: PROXY_PORT, model: MODEL_PORT } : { proxy: 0, model: 0 },
     caBundle: isolated && spec.caBundle !== null ? PAYLOAD.caBundle : spec.caBundle,
     lifeline: true,
+    imageEnvironment: {},
     resync: false,
     folders: [],
     user: null,

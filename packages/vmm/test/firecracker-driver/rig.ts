@@ -129,7 +129,7 @@ export class FirecrackerRig {
     const close = async (): Promise<void> => {
       for (const file of opened) await file.handle.close();
     };
-    return { kernel: vmlinux, vmlinux, initrd, base, payload, path: '/usr/local/bin:/usr/bin:/bin', close };
+    return { kernel: vmlinux, vmlinux, initrd, base, payload, path: '/usr/local/bin:/usr/bin:/bin', environment: {}, close };
   }
 
   async remove(): Promise<void> {
