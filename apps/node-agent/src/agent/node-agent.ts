@@ -10,9 +10,10 @@ import type { ImageFetcher } from '../images/image-fetcher.ts';
 import { LAUNCH_FILE, shimLaunchSchema } from '../shim/shim-arguments.ts';
 import { readSpec, type TurnPaths, turnFolderName, turnPaths, writeWhole } from '../turn-folder/turn-folder.ts';
 import { firecrackerLaunchOf } from '../vm/firecracker-settings.ts';
-import { layerLaunchOf, layerStoreOf } from '../vm/layer-settings.ts';
+import { layerLaunchOf } from '../vm/layer-settings.ts';
 import { qemuLaunchOf } from '../vm/qemu-settings.ts';
 import type { VmSource } from '../vm/vm-source.ts';
+import { collectLayers } from './collect-layers.ts';
 import type { NodeConfig } from './config.ts';
 import { DataClient } from './data-client.ts';
 import { fetchInputs } from './fetch-inputs.ts';
@@ -91,25 +92,10 @@ export class NodeAgent {
       await chmod(folder, this.#options.config.owners === null ? 0o700 : 0o711);
     await this.#adopt();
     await this.#writeShims();
-    await this.#collectLayers();
+    await collectLayers(this.#options.config, this.#options.log);
     this.#link.start();
     this.#timers.push(setInterval(() => void this.#reportHealth(), HEALTH_EVERY_MS));
     this.#timers.push(setInterval(() => void this.#reportCapabilities(false), PROBE_EVERY_MS));
-  }
-
-  /** Makes the store of layers and removes those that are not used any more; a failure is no reason to refuse turns. */
-  async #collectLayers(): Promise<void> {
-    const { config, log } = this.#options;
-    const settings = layerLaunchOf(config.setupLayers, config.home);
-    if (settings === null) return;
-    try {
-      const store = layerStoreOf(settings);
-      await store.prepare();
-      const removed = await store.collect(Date.now());
-      if (removed.length > 0) log.info({ layers: removed }, 'layers of set-ups that were not used any more are removed');
-    } catch (error) {
-      log.warn({ err: error }, 'the layers of set-ups could not be looked through');
-    }
   }
 
   /** Stops this agent; its shims go on and are adopted by the next one. */
