@@ -58,8 +58,8 @@ struct link_target {
   unsigned port;
 };
 struct options {
-  struct disk_name base, scratch, payload;
-  bool scratch_is_tmpfs, rescue;
+  struct disk_name base, scratch, payload, layer;
+  bool scratch_is_tmpfs, has_layer, rescue;
   struct link_target link;
 };
 /* Reads the `firecrew.KEY=VALUE` words of `line`. False with a reason in `error` for anything that is not in the table of README.md. */
@@ -90,8 +90,11 @@ void load_modules(void);
 
 /* mounts.c */
 void mount_kernel_filesystems(void);
-void enter_root(const struct disk *base, const struct disk *scratch, bool rescue);
+/* `scratch` is NULL for memory, `layer` for none. */
+void enter_root(const struct disk *base, const struct disk *scratch, const struct disk *layer, bool rescue);
 void mount_payload(const struct disk *payload);
+/* Leaves the scratch disk as a clean file system. Nothing may run any more that has a file open for writing. */
+void seal_scratch(void);
 
 /* files.c: whole small files. -1 with errno (EFBIG where it holds more than `size - 1` bytes); the text ends with NUL. */
 ssize_t read_file(const char *path, char *into, size_t size);

@@ -29,9 +29,10 @@ static struct options read_options(void) {
 
 static void make_root(const struct options *options) {
   stage("disks");
-  struct disk base = find_disk("base", &options->base), payload = find_disk("payload", &options->payload), scratch;
+  struct disk base = find_disk("base", &options->base), payload = find_disk("payload", &options->payload), scratch, layer;
   if (!options->scratch_is_tmpfs) scratch = find_disk("scratch", &options->scratch);
-  enter_root(&base, options->scratch_is_tmpfs ? NULL : &scratch, options->rescue);
+  if (options->has_layer) layer = find_disk("layer", &options->layer);
+  enter_root(&base, options->scratch_is_tmpfs ? NULL : &scratch, options->has_layer ? &layer : NULL, options->rescue);
   stage("payload");
   mount_payload(&payload);
 }
@@ -107,6 +108,16 @@ static int serve(struct agent *agent, int signals, bool *is_stopped) {
   return status;
 }
 
+/* Unlike a failure it leaves a scratch disk that another guest can mount read-only. */
+static void end_in_order(void) {
+  long long until = now_ms() + STOP_MS;
+  kill(-1, SIGKILL);
+  while (waitpid(-1, NULL, WNOHANG) >= 0 && now_ms() < until) poll(NULL, 0, 5);
+  stage("scratch");
+  seal_scratch();
+  end_vm();
+}
+
 int main(void) {
   if (getpid() != 1) return 2;
   mount_kernel_filesystems();
@@ -133,10 +144,10 @@ int main(void) {
   long long lived_ms = now_ms() - agent.started_at;
   if (is_stopped) {
     say("stopped after %lld ms", lived_ms);
-    end_vm();
+    end_in_order();
   }
   if (WIFSIGNALED(status)) fail("killed by signal %d after %lld ms", WTERMSIG(status), lived_ms);
   if (WEXITSTATUS(status) != 0) fail("ended with status %d after %lld ms", WEXITSTATUS(status), lived_ms);
   say("ended with status 0 after %lld ms", lived_ms);
-  end_vm();
+  end_in_order();
 }

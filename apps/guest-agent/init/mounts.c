@@ -2,10 +2,15 @@
 #include "init.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* The writable scratch disk: the root that lies over it hides its place. */
+static int scratch_folder = -1;
 
 static void make_folder(const char *path, mode_t mode) {
   if (mkdir(path, mode) != 0 && errno != EEXIST) fail("%s cannot be made: %s", path, strerror(errno));
@@ -59,18 +64,31 @@ static void mount_scratch(const struct disk *scratch, bool rescue) {
   const char *layer = scratch && !rescue ? "/scratch" : "/memory";
   if (strcmp(layer, "/memory") == 0) mount_on("memory", layer, "tmpfs", MS_NOATIME, "mode=0700");
   if (chdir(layer) != 0) fail("%s cannot be entered: %s", layer, strerror(errno));
+  if (scratch && !rescue) scratch_folder = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
   make_folder("upper", 0755);
   make_folder("work", 0755);
 }
 
-void enter_root(const struct disk *base, const struct disk *scratch, bool rescue) {
+/* What the scratch disk of an earlier guest holds, below this one's own. */
+static void mount_layer(const struct disk *layer) {
+  struct stat upper;
+  if (layer->filesystem != FS_EXT4) fail("the layer %s holds no ext4", layer->device);
+  mount_disk(layer, "/layer", MS_RDONLY | MS_NOATIME);
+  /* A guest wrote it: a link in that place would lead anywhere. */
+  if (lstat("/layer/upper", &upper) != 0 || !S_ISDIR(upper.st_mode)) fail("the layer %s holds no tree", layer->device);
+}
+
+void enter_root(const struct disk *base, const struct disk *scratch, const struct disk *layer, bool rescue) {
   stage("base");
   mount_disk(base, "/base", MS_RDONLY | MS_NOATIME);
+  stage("layer");
+  if (layer) mount_layer(layer);
   stage("scratch");
   mount_scratch(scratch, rescue);
   stage("root");
-  const char *lower = rescue ? "lowerdir=/scratch/upper:/base,upperdir=upper,workdir=work" : "lowerdir=/base,upperdir=upper,workdir=work";
-  mount_on("overlay", "/root", "overlay", MS_NOATIME, lower);
+  char layers[LINE_BYTES];
+  snprintf(layers, sizeof layers, "lowerdir=%s%s/base,upperdir=upper,workdir=work", rescue ? "/scratch/upper:" : "", layer ? "/layer/upper:" : "");
+  mount_on("overlay", "/root", "overlay", MS_NOATIME, layers);
   /* They are mounted anew inside: a link of a hostile scratch in the place of one of them then leads within the guest's own root. */
   const char *const outside[] = {"/dev", "/sys", "/proc"};
   for (size_t at = 0; at < sizeof outside / sizeof *outside; at++) umount2(outside[at], MNT_DETACH);
@@ -79,11 +97,21 @@ void enter_root(const struct disk *base, const struct disk *scratch, bool rescue
     fail("the root cannot be entered: %s", strerror(errno));
   }
   mount_guest_filesystems();
-  say("%s over the base%s", scratch && !rescue ? "scratch disk" : "memory", rescue ? " and the scratch disk to rescue" : "");
+  say("%s over the base%s%s", scratch && !rescue ? "scratch disk" : "memory", layer ? " and the layer" : "",
+      rescue ? " and the scratch disk to rescue" : "");
 }
 
 void mount_payload(const struct disk *payload) {
   make_folder("/opt", 0755);
   mount_disk(payload, PAYLOAD_FOLDER, MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOATIME);
   say("on %s", PAYLOAD_FOLDER);
+}
+
+void seal_scratch(void) {
+  if (scratch_folder < 0) return;
+  if (fchdir(scratch_folder) != 0 || mount(NULL, ".", NULL, MS_REMOUNT | MS_RDONLY | MS_NOATIME, NULL) != 0) {
+    say("left with its journal: %s", strerror(errno));
+  } else {
+    say("sealed");
+  }
 }

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum key { KEY_BASE, KEY_SCRATCH, KEY_PAYLOAD, KEY_LINK, KEY_RESCUE, KEYS };
-static const char *const NAMES[KEYS] = {"base", "scratch", "payload", "link", "rescue"};
+/* Those that may be missing come last. */
+enum key { KEY_BASE, KEY_SCRATCH, KEY_PAYLOAD, KEY_LINK, KEY_RESCUE, KEY_LAYER, KEYS };
+static const char *const NAMES[KEYS] = {"base", "scratch", "payload", "link", "rescue", "layer"};
 static const char PREFIX[] = "firecrew.";
 
 static bool plain(const char *text, size_t most, const char *more) {
@@ -61,6 +62,7 @@ static bool take(enum key key, const char *value, struct options *options) {
       options->scratch_is_tmpfs = strcmp(value, "tmpfs") == 0;
       return options->scratch_is_tmpfs || parse_disk(value, &options->scratch);
     case KEY_LINK: return parse_link(value, &options->link);
+    case KEY_LAYER: return options->has_layer = parse_disk(value, &options->layer);
     case KEY_RESCUE: return options->rescue = strcmp(value, "1") == 0;
     default: return false;
   }
@@ -88,6 +90,20 @@ static bool same_disk(const struct disk_name *one, const struct disk_name *other
   return one->by_label == other->by_label && strcmp(one->text, other->text) == 0;
 }
 
+/* The name that two roles have; NULL where each has its own. */
+static const char *shared_name(const struct options *options) {
+  const struct disk_name *disks[4] = {&options->base, &options->payload};
+  int count = 2;
+  if (!options->scratch_is_tmpfs) disks[count++] = &options->scratch;
+  if (options->has_layer) disks[count++] = &options->layer;
+  for (int one = 0; one < count; one++) {
+    for (int other = one + 1; other < count; other++) {
+      if (same_disk(disks[one], disks[other])) return disks[one]->text;
+    }
+  }
+  return NULL;
+}
+
 bool parse_options(const char *line, struct options *options, char error[ERROR_BYTES]) {
   bool given[KEYS] = {false};
   memset(options, 0, sizeof *options);
@@ -111,10 +127,7 @@ bool parse_options(const char *line, struct options *options, char error[ERROR_B
   for (enum key key = 0; key < KEY_RESCUE; key++) {
     if (!given[key]) return refuse(error, "a key is missing", NAMES[key]);
   }
-  if (same_disk(&options->base, &options->payload)) return refuse(error, "two disks of one name", options->base.text);
-  if (options->scratch_is_tmpfs) return !options->rescue || refuse(error, "nothing to rescue from", "scratch=tmpfs");
-  if (same_disk(&options->scratch, &options->base) || same_disk(&options->scratch, &options->payload)) {
-    return refuse(error, "two disks of one name", options->scratch.text);
-  }
-  return true;
+  const char *shared = shared_name(options);
+  if (shared) return refuse(error, "two disks of one name", shared);
+  return !options->scratch_is_tmpfs || !options->rescue || refuse(error, "nothing to rescue from", "scratch=tmpfs");
 }

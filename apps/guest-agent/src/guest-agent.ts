@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises';
 import { GENERATION, type HealthReply } from '@firecrew/protocol';
 import type { AgentConfig } from './agent-config.ts';
 import { ExecTable } from './exec/exec-table.ts';
@@ -39,8 +40,8 @@ export class GuestAgent {
       trees: new SentTrees(),
       user: config.user,
       health: () => health(proxy, model, execs),
-      shutdown: () => {
-        setTimeout(() => void agent.close(), LAST_ANSWER_MS);
+      shutdown: (forget) => {
+        setTimeout(() => void agent.close(forget), LAST_ANSWER_MS);
       },
     };
     const client: LinkClient = new LinkClient(config, (stream, head) => serveRequest(stream, head, services), note);
@@ -53,14 +54,15 @@ export class GuestAgent {
     return this.#client.run();
   }
 
-  /** Kills what runs, then ends listeners and link. */
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
+  /** Kills what runs, removes the folders, then ends listeners and link. */
+  close(forget: readonly string[] = []): Promise<void> {
+    this.#closing ??= this.#close(forget);
     return this.#closing;
   }
 
-  async #close(): Promise<void> {
+  async #close(forget: readonly string[]): Promise<void> {
     await this.#execs.close();
+    for (const folder of forget) await rm(folder, { recursive: true, force: true });
     for (const pump of this.#pumps) pump.close();
     await this.#client.close();
   }

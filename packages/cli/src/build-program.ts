@@ -120,6 +120,7 @@ function addRun(program: Command, command: AddCommand): void {
     .option('--check <command>', 'shell command that must exit 0 in a fresh sandbox')
     .option('--setup <command>', 'shell command before the agent and before each check (default: by the lock file)')
     .option('--no-setup', 'run no set-up')
+    .addOption(list('--setup-layer <file>', 'keep what the set-up makes of this file, for later VMs (repeatable)'))
     .option('--allow-empty', 'accept that nothing was changed', false)
     .option('--recipe <name>', 'several phases in place of one (firecrew recipe list)')
     .addOption(list('--input <name=text>', 'further input of the recipe (repeatable)'))

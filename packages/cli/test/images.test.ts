@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
@@ -105,6 +105,20 @@ describe('images of a home', () => {
     expect(said.files).toEqual(expect.arrayContaining(['bin/node', 'guest-agent.mjs', 'lib/ld.so', 'run']));
     for (const name of said.files) expect(statSync(join(out, name)).mode & 0o777).toBe(/^(?:bin|lib)\//.test(name) ? 0o755 : 0o644);
     expect(readFileSync(join(out, 'run'), 'utf8').split('\n')[0]).toBe('/opt/firecrew/bin/node');
+  });
+
+  it('of set-ups that a node keeps are collected by its bounds', async () => {
+    const layer = (digit: string): string => join(home.folder, 'home/node/layers', digit.repeat(64));
+    expect((await home.run('image', 'gc')).stdout).toBe('everything has a name\n');
+    for (const digit of ['a', 'b']) {
+      mkdirSync(layer(digit), { recursive: true });
+      writeFileSync(join(layer(digit), 'disk'), Buffer.alloc(1024 * 1024, 1));
+    }
+    utimesSync(layer('a'), 1, 1);
+    expect((await home.run('image', 'gc')).stdout).toBe(`removed  the layer ${'a'.repeat(64)} of a set-up\n`);
+    writeFileSync(join(home.folder, 'home/config.json'), '{ "setupLayers": { "unusedDays": 0.0000001 } }\n');
+    expect(JSON.parse((await home.run('image', 'gc', '--json')).stdout)).toMatchObject({ layers: ['b'.repeat(64)] });
+    expect(existsSync(layer('b'))).toBe(false);
   });
 
   /** [words, code] */

@@ -27,6 +27,13 @@ const WRONG: readonly (readonly [string, Record<string, unknown>, RegExp])[] = [
   ['a recipe with --allow-empty', { recipe: 'change', allowEmpty: true }, /--allow-empty/],
   ['a duration without a unit', { timeout: '30' }, /--timeout "30"/],
   ['a duration of nothing', { checkTimeout: '0s' }, /--check-timeout/],
+  [
+    'a layer of a path that leaves the tree',
+    { setupLayer: ['../package.json'] },
+    /--setup-layer "\.\.\/package\.json": must be a relative path/,
+  ],
+  ['a layer of an absolute path', { setupLayer: ['a', '/etc/passwd'] }, /--setup-layer "\/etc\/passwd"/],
+  ['a layer of no set-up', { setupLayer: ['a'], setup: false }, /--no-setup runs none/],
   ['a duration that is too long', { setupTimeout: '8d' }, /--setup-timeout/],
   ['an address rule without an address', { allowAddress: ['host'] }, /HOST=ADDRESS/],
   ['an address rule with a name', { allowAddress: ['host=other'] }, /HOST=ADDRESS/],
@@ -43,6 +50,12 @@ describe('the options of a run', () => {
       name: 'measured-change',
       inputs: { measure: 'a=b\nc' },
     });
+  });
+
+  it('name the files of a layer by their path in the tree', () => {
+    const { setupLayerFiles } = readRunOptions({ ...GOOD, setupLayer: ['package.json', './web/package-lock.json'] }, {});
+    expect(setupLayerFiles).toEqual(['package.json', 'web/package-lock.json']);
+    expect(readRunOptions(GOOD, {}).setupLayerFiles).toEqual([]);
   });
 
   it('have defaults', () => {

@@ -66,6 +66,7 @@ describe('settings', () => {
     ['a driver that is not there', {}, { FIRECREW_DRIVER_FLOOR: 'docker' }],
     ['a relative Firecracker', {}, { FIRECREW_FIRECRACKER_PROGRAM: 'firecracker' }],
     ['an unknown key of the jailer', { firecracker: { jailer: { uid: 0 } } }, {}],
+    ['layers of no size', { setupLayers: { maxMib: 0 } }, {}],
     ['a relative CA file', {}, { FIRECREW_GIT_CA_FILE: 'ca.pem' }],
   ])('refuse %s', (_what, file, env) => {
     expect(() => merge(file, env)).toThrow(expect.objectContaining({ code: 'settings_invalid' }));

@@ -7,6 +7,9 @@
  *                 └───────────────── next round ────────────────────────── decide gate <───────────────────────────────────────────────┘
  *                                                                             └─ satisfied, capped, unrunnable ─> finish
  *
+ * Where the set-up may be kept as a layer, each boot is preceded by `prepare_layer`, which finds or builds it in a VM of its own that it also
+ * destroys. A VM that lies on a layer is set up already. Without one, for whatever reason, the set-up runs in the VM.
+ *
  * Interrupts (deadline, cancel, lease lost, guest lost, log spool full) leave any step: what is in an agent's VM is collected first,
  * then the VM is destroyed, then the attempt finishes with the interrupt's outcome. No way out skips the collection.
  *
@@ -19,6 +22,7 @@ export type Purpose = 'agent' | 'verify';
 
 export type AttemptAction =
   | { readonly type: 'fetch' }
+  | { readonly type: 'prepare_layer'; readonly purpose: Purpose; readonly round: number }
   | { readonly type: 'boot'; readonly purpose: Purpose; readonly round: number }
   | { readonly type: 'inject'; readonly purpose: Purpose; readonly round: number }
   | { readonly type: 'set_up'; readonly purpose: Purpose; readonly round: number }
@@ -31,10 +35,10 @@ export type AttemptAction =
 
 /**
  * How an action ended. `failed` carries what went wrong for a person. `checkDue` says of a collected tree whether the check is
- * worth running; it is where it is absent.
+ * worth running; it is where it is absent. `isSetUp` says of a booted VM that it lies on a layer of the set-up.
  */
 export type AttemptAnswer =
-  | { readonly type: 'done'; readonly checkDue?: boolean }
+  | { readonly type: 'done'; readonly checkDue?: boolean; readonly isSetUp?: boolean }
   | { readonly type: 'failed'; readonly detail: string; readonly outcome?: Outcome }
   | { readonly type: 'gate'; readonly verdict: 'satisfied' | 'next_round' | 'capped' | 'unrunnable'; readonly detail: string };
 
@@ -48,6 +52,8 @@ export type Interrupt =
 /** Whether a phase has parts that some missions do not have. */
 export interface AttemptPlan {
   readonly hasSetup: boolean;
+  /** Whether the set-up may be kept as a layer; default false. */
+  readonly wantsLayer?: boolean;
   readonly hasCheck: boolean;
 }
 
@@ -61,6 +67,8 @@ export interface AttemptMachine {
   readonly ending: { readonly outcome: Outcome; readonly detail: string } | null;
   /** The VM that may be up now. */
   readonly vm: Purpose | null;
+  /** Whether that VM lies on a layer of the set-up. */
+  readonly isSetUp: boolean;
   /** Whether the tree of this round is to be checked. */
   readonly checkDue: boolean;
   /** Whether the agent's VM holds work of this round that was not collected yet. */
@@ -69,7 +77,17 @@ export interface AttemptMachine {
 
 /** A new attempt; its first action is to fetch the workspace. */
 export function startAttempt(plan: AttemptPlan): AttemptMachine {
-  return { plan, round: 1, sequence: 1, action: { type: 'fetch' }, ending: null, vm: null, checkDue: true, uncollected: false };
+  return {
+    plan,
+    round: 1,
+    sequence: 1,
+    action: { type: 'fetch' },
+    ending: null,
+    vm: null,
+    isSetUp: false,
+    checkDue: true,
+    uncollected: false,
+  };
 }
 
 /** Applies the answer to action number `sequence`. A stale answer, and any after `finish`, changes nothing. */
@@ -133,11 +151,18 @@ function onDone(machine: AttemptMachine, answer: AttemptAnswer): AttemptMachine 
   const { action, plan, round } = machine;
   switch (action.type) {
     case 'fetch':
-      return act(machine, { type: 'boot', purpose: 'agent', round });
+      return toBoot(machine, 'agent');
+    case 'prepare_layer':
+      return act(machine, { type: 'boot', purpose: action.purpose, round });
     case 'boot':
-      return act(machine, { type: 'inject', purpose: action.purpose, round });
+      return act(
+        { ...machine, isSetUp: answer.type === 'done' && answer.isSetUp === true },
+        { type: 'inject', purpose: action.purpose, round },
+      );
     case 'inject':
-      return plan.hasSetup ? act(machine, { type: 'set_up', purpose: action.purpose, round }) : afterSetup(machine, action.purpose);
+      return plan.hasSetup && !machine.isSetUp
+        ? act(machine, { type: 'set_up', purpose: action.purpose, round })
+        : afterSetup(machine, action.purpose);
     case 'set_up':
       return afterSetup(machine, action.purpose);
     case 'run_agent':
@@ -158,14 +183,18 @@ function onDone(machine: AttemptMachine, answer: AttemptAnswer): AttemptMachine 
   }
 }
 
+function toBoot(machine: AttemptMachine, purpose: Purpose): AttemptMachine {
+  const { plan, round } = machine;
+  return act(machine, { type: plan.hasSetup && plan.wantsLayer === true ? 'prepare_layer' : 'boot', purpose, round });
+}
+
 function afterSetup(machine: AttemptMachine, purpose: Purpose): AttemptMachine {
   return act(machine, purpose === 'agent' ? { type: 'run_agent', round: machine.round } : { type: 'check', round: machine.round });
 }
 
 function afterDestroy(machine: AttemptMachine, purpose: Purpose): AttemptMachine {
   if (machine.ending !== null) return leave(machine, false);
-  if (purpose === 'agent' && machine.plan.hasCheck && machine.checkDue)
-    return act(machine, { type: 'boot', purpose: 'verify', round: machine.round });
+  if (purpose === 'agent' && machine.plan.hasCheck && machine.checkDue) return toBoot(machine, 'verify');
   return act(machine, { type: 'decide_gate', round: machine.round });
 }
 
@@ -176,7 +205,7 @@ function afterGate(machine: AttemptMachine, answer: AttemptAnswer): AttemptMachi
     case 'satisfied':
       return act(machine, { type: 'finish', outcome: { kind: 'completed' }, detail });
     case 'next_round':
-      return act({ ...machine, round: machine.round + 1 }, { type: 'boot', purpose: 'agent', round: machine.round + 1 });
+      return toBoot({ ...machine, round: machine.round + 1 }, 'agent');
     case 'capped':
       return act(machine, { type: 'finish', outcome: { kind: 'gate_capped' }, detail });
     case 'unrunnable':
@@ -193,6 +222,8 @@ function onFailed(machine: AttemptMachine, answer: Extract<AttemptAnswer, { type
   }
   // What cannot be destroyed is reported by the caller and left to the cleaner; the attempt still ends.
   if (action.type === 'destroy') return afterDestroy({ ...machine, vm: null }, action.purpose);
+  // A layer saves time and is no condition: without it the set-up runs in the VM.
+  if (action.type === 'prepare_layer' && machine.ending === null) return onDone(machine, { type: 'done' });
   const ending = machine.ending ?? { outcome: answer.outcome ?? outcomeOfFailure(action), detail: answer.detail };
   return leave({ ...machine, ending }, false);
 }
@@ -201,6 +232,7 @@ function outcomeOfFailure(action: AttemptAction): Outcome {
   switch (action.type) {
     case 'fetch':
       return { kind: 'failed_to_start', reason: 'workspace_unavailable' };
+    case 'prepare_layer':
     case 'boot':
       return { kind: 'failed_to_start', reason: 'boot_failed' };
     case 'inject':

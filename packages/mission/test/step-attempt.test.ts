@@ -29,7 +29,7 @@ const outcome = (machine: AttemptMachine) => (machine.action.type === 'finish' ?
 const FULL = { hasSetup: true, hasCheck: true };
 
 /** The machine when `action` of `round` is under way. */
-function at(action: string, round = 1, plan = FULL): AttemptMachine {
+function at(action: string, round = 1, plan: AttemptMachine['plan'] = FULL): AttemptMachine {
   let now = startAttempt(plan);
   for (let count = 0; count < 100; count += 1) {
     const purpose = 'purpose' in now.action ? `(${now.action.purpose})` : '';
@@ -57,6 +57,51 @@ describe('an undisturbed attempt', () => {
       'decide_gate',
       'finish',
     ]);
+  });
+
+  it('prepares a layer before each boot where one is wanted, and sets up no VM that lies on one', () => {
+    const laid = (action: string): AttemptAnswer => (action.startsWith('boot') ? { type: 'done', isSetUp: true } : DONE);
+    expect(trace(startAttempt({ ...FULL, wantsLayer: true }), laid).actions).toEqual([
+      'fetch',
+      'prepare_layer(agent)',
+      'boot(agent)',
+      'inject(agent)',
+      'run_agent',
+      'collect',
+      'destroy(agent)',
+      'prepare_layer(verify)',
+      'boot(verify)',
+      'inject(verify)',
+      'check',
+      'destroy(verify)',
+      'decide_gate',
+      'finish',
+    ]);
+    const again = trace(startAttempt({ ...FULL, wantsLayer: true }), (action, round) =>
+      action === 'decide_gate' && round === 1 ? gate('next_round') : laid(action),
+    );
+    expect(again.actions.filter((action) => action === 'prepare_layer(agent)')).toHaveLength(2);
+  });
+
+  it('runs the set-up in each VM that lies on no layer: there was none for it, or it could not be prepared', () => {
+    const half = (action: string, round: number): AttemptAnswer => {
+      if (action === 'prepare_layer(agent)') return FAILED;
+      if (action === 'decide_gate' && round === 1) return gate('next_round');
+      return action === 'boot(verify)' ? { type: 'done', isSetUp: true } : DONE;
+    };
+    const { actions, end } = trace(startAttempt({ ...FULL, wantsLayer: true }), half);
+    expect(actions.filter((action) => action.startsWith('set_up'))).toEqual(['set_up(agent)', 'set_up(agent)']);
+    expect(outcome(end)).toEqual({ kind: 'completed' });
+    expect(trace(startAttempt({ hasSetup: false, hasCheck: true, wantsLayer: true })).actions).not.toContain('prepare_layer(agent)');
+  });
+
+  it('ends at once when it is interrupted while a layer is prepared, whatever comes of that', () => {
+    for (const round of [1, 2]) {
+      const machine = at('prepare_layer(verify)', round, { ...FULL, wantsLayer: true });
+      const ended = interruptAttempt(machine, { type: 'cancel' });
+      expect(outcome(ended)).toEqual({ kind: 'cancelled' });
+      expect(answerAction(ended, machine.sequence, FAILED)).toBe(ended);
+    }
   });
 
   it('leaves out set-up and verification where there is nothing to run', () => {

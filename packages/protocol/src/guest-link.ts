@@ -27,7 +27,18 @@ export const hostRequestSchema = z.discriminatedUnion('t', [
   z.object({ t: z.literal('wait'), id: execId }),
   z.object({ t: z.literal('follow'), id: execId, offset: countSchema }),
   z.object({ t: z.literal('kill'), id: execId, signal: z.enum(['SIGTERM', 'SIGKILL', 'SIGINT']) }),
-  z.object({ t: z.literal('put'), path: guestPath, readOnly: z.boolean(), maxBytes: countSchema }),
+  z.object({
+    t: z.literal('put'),
+    path: guestPath,
+    readOnly: z.boolean(),
+    maxBytes: countSchema,
+    onto: z
+      .enum(['over', 'out'])
+      .optional()
+      .describe(
+        '`over`: what the folder holds beside the tree stays; `out`: the tree is taken out of the folder. Absent: it takes its place.',
+      ),
+  }),
   z.object({
     t: z.literal('get'),
     id: execId,
@@ -40,7 +51,10 @@ export const hostRequestSchema = z.discriminatedUnion('t', [
     }),
   }),
   z.object({ t: z.literal('trailer'), id: execId }),
-  z.object({ t: z.literal('shutdown') }),
+  z.object({
+    t: z.literal('shutdown'),
+    forget: z.array(guestPath).max(16).optional().describe('Folders that are removed once nothing runs any more.'),
+  }),
 ]);
 export type HostRequest = z.infer<typeof hostRequestSchema>;
 export const HOST_REQUEST_TYPES = ['health', 'exec', 'wait', 'follow', 'kill', 'put', 'get', 'trailer', 'shutdown'] as const;
@@ -83,9 +97,24 @@ export const waitReplySchema = z.discriminatedUnion('ok', [z.object({ ok: z.lite
 
 /** Last bytes of a `put` stream: one JSON object, then the end of the stream. */
 export const putEndSchema = z.discriminatedUnion('ok', [
-  z.object({ ok: z.literal(true), entries: countSchema, bytes: countSchema }),
+  z.object({
+    ok: z.literal(true),
+    entries: countSchema,
+    bytes: countSchema,
+    replaced: countSchema.optional().describe('Of a tree put over a folder: paths of the folder that gave way to others.'),
+    out: z
+      .object({
+        removed: countSchema,
+        absent: countSchema.describe('Files and links of the tree that the folder did not hold.'),
+        differing: countSchema,
+        named: z.array(z.string()).max(100).describe('Some of the paths that differ.'),
+      })
+      .optional()
+      .describe('Of a tree taken out of a folder.'),
+  }),
   refusalSchema,
 ]);
+export type PutEnd = Extract<z.infer<typeof putEndSchema>, { ok: true }>;
 
 /** What a `get` sent, read on a second stream after its end: a cut archive has no valid trailer. `sha256` is the snapshot id of the tree. */
 export const trailerReplySchema = z.discriminatedUnion('ok', [

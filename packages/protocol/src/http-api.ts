@@ -14,6 +14,7 @@ import {
   durationMsSchema,
   fileNameSchema,
   gitShaSchema,
+  layerFilesSchema,
   MAX_AGENT_FILES,
   MAX_PHASES,
   missionIdSchema,
@@ -99,6 +100,11 @@ export const createMissionSchema = z.strictObject({
   turnTimeoutMs: durationMsSchema.optional(),
   checkTimeoutMs: durationMsSchema.optional(),
   setupTimeoutMs: durationMsSchema.optional(),
+  setupLayerFiles: layerFilesSchema
+    .optional()
+    .describe(
+      'Files of the tree that the set-up reads, and no others: what it makes of them is kept as a layer. Absent: the set-up runs in each VM.',
+    ),
 });
 export type CreateMission = z.infer<typeof createMissionSchema>;
 export type CreateMissionInput = z.input<typeof createMissionSchema>;

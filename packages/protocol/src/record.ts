@@ -38,7 +38,12 @@ export const runRecordSchema = z.object({
     includedSecrets: z.array(z.string()),
   }),
   check: z.object({ command: z.string(), verification: verificationSchema, inputsChanged: z.array(z.string()) }).nullable(),
-  setup: z.object({ command: z.string() }).nullable(),
+  setup: z
+    .object({
+      command: z.string(),
+      layerFiles: z.array(z.string()).optional().describe('Files that a layer of it was made of; absent: none was wanted.'),
+    })
+    .nullable(),
   rounds: z.array(roundRecordSchema),
   egress: z.object({
     allow: z.array(z.string()),

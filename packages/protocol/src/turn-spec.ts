@@ -11,6 +11,7 @@ import {
   epochSchema,
   fileNameSchema,
   gitShaSchema,
+  layerFilesSchema,
   MAX_AGENT_FILES,
   missionIdSchema,
   nodeIdSchema,
@@ -19,6 +20,7 @@ import {
   runIdSchema,
   taskSchema,
   turnIdSchema,
+  workspaceIdSchema,
 } from './values.ts';
 
 /** A blob the node fetches before the attempt starts. */
@@ -54,7 +56,17 @@ export const turnSpecSchema = z.strictObject({
     files: z.array(z.strictObject({ name: fileNameSchema, blob: inputBlobSchema })).max(MAX_AGENT_FILES),
     env: z.record(z.string(), z.string()),
   }),
-  setup: z.strictObject({ command: commandSchema, allow: allowListSchema, timeoutMs: durationMsSchema }).nullable(),
+  setup: z
+    .strictObject({
+      command: commandSchema,
+      allow: allowListSchema,
+      timeoutMs: durationMsSchema,
+      layer: z
+        .strictObject({ files: layerFilesSchema.min(1), workspaceId: workspaceIdSchema })
+        .optional()
+        .describe('Keep what the set-up makes of these files, for VMs of the same workspace.'),
+    })
+    .nullable(),
   check: z.strictObject({ command: commandSchema, timeoutMs: durationMsSchema }).nullable(),
   gate: z.strictObject({
     mode: z.enum(['fresh-vm', 'same-vm']),

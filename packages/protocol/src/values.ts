@@ -33,6 +33,7 @@ export const MAX_COMMAND_CHARS = 32_768;
 export const MAX_ALLOW_ENTRIES = 256;
 export const MAX_PHASES = 16;
 export const MAX_AGENT_FILES = 32;
+export const MAX_LAYER_FILES = 64;
 
 export const taskSchema = z.string().trim().min(1, 'must not be blank').max(MAX_TASK_CHARS);
 export const commandSchema = z
@@ -50,6 +51,16 @@ export const MAX_ADDRESS_RULES = 64;
 export const addressRulesSchema = z.array(addressRuleSchema).max(MAX_ADDRESS_RULES);
 /** Name of an injected agent file: one path component, portable characters. */
 export const fileNameSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'must be a plain file name');
+
+/** Path of a file in a tree: relative, of plain components. */
+export const treePathSchema = z
+  .string()
+  .min(1)
+  .max(1024)
+  .refine((path) => !path.includes('\0'), 'must not hold a NUL')
+  .refine((path) => path.split('/').every((part) => !['', '.', '..'].includes(part)), 'must be a relative path of plain components');
+/** The files that a set-up reads, and all of the tree that a set-up which is kept as a layer gets to see. */
+export const layerFilesSchema = z.array(treePathSchema).max(MAX_LAYER_FILES);
 
 export const driverSchema = z.enum(['process', 'qemu', 'firecracker']);
 export const isolationSchema = z.enum(['vm', 'bubblewrap', 'none']).describe('What separated the attempt from the host.');

@@ -57,6 +57,12 @@ export {
 export type { OnProgress, Progress } from './progress.ts';
 export { linksOf, MAX_RECIPE_BYTES, npmPackagesOf, parseRecipe, type Recipe } from './recipe/recipe.ts';
 export { createScratch, SCRATCH_LABEL, type ScratchSpec } from './scratch/create-scratch.ts';
+export { type DiskState, readDiskState } from './setup-layers/disk-state.ts';
+export { DEFAULT_LAYER_SETTINGS, type LayerSettings, layerBoundsOf } from './setup-layers/layer-bounds.ts';
+export { LAYER_FORMAT, type LayerFile, type LayerInputs, type LayerKey, layerKeyOf } from './setup-layers/layer-key.ts';
+export { type LayerLock, takeLayerLock } from './setup-layers/layer-lock.ts';
+export { LayerStore, type LayerStoreBounds, type OpenLayer } from './setup-layers/layer-store.ts';
+export type { KeptLayer, LayerBounds } from './setup-layers/plan-layer-collection.ts';
 export {
   type ArtifactDigest,
   type ArtifactFacts,
@@ -91,6 +97,7 @@ export {
   ImageStore,
   type OpenArtifact,
   piecesFolder,
+  type SharedFile,
   type StagingFolders,
   type StoredArtifact,
   type VerifiedFile,

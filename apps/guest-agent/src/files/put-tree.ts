@@ -1,9 +1,9 @@
-import { chmod, lchown, lstat, mkdir, opendir } from 'node:fs/promises';
+import { chmod, lchown, lstat, mkdir, opendir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf } from '@firecrew/base';
 import type { LinkStream } from '@firecrew/link';
-import type { HostRequest } from '@firecrew/protocol';
-import { storeTree } from '@firecrew/workspace';
+import type { HostRequest, PutEnd } from '@firecrew/protocol';
+import { storeTree, storeTreeOver, takeTreeOut } from '@firecrew/workspace';
 import type { ExecUser } from '../agent-config.ts';
 
 type PutRequest = Extract<HostRequest, { t: 'put' }>;
@@ -13,6 +13,29 @@ const MAX_FOLDERS = 500_000;
 const READ_ONLY_FOLDER = 0o555;
 const WRITABLE_FOLDER = 0o755;
 const CARRIED_OVER = ['.git'];
+
+/** Carries out a put. Throws what the three ways of it throw. */
+export async function receivePut(stream: LinkStream, request: PutRequest, user: ExecUser | null): Promise<Omit<PutEnd, 'ok'>> {
+  if (request.onto === 'over') return await receiveTreeOver(stream, request, user);
+  if (request.onto === 'out') return await receiveTreeOut(stream, request);
+  return await receiveTree(stream, request, user);
+}
+
+/** Lays a tree over what a set-up has left in a folder. Only the tree is given to `user`: a change of owner would copy every file of a layer. */
+async function receiveTreeOver(stream: LinkStream, { path, maxBytes }: PutRequest, user: ExecUser | null): Promise<Omit<PutEnd, 'ok'>> {
+  // The host makes the one that counts, and puts it in the place of none.
+  await rm(join(path, '.git'), { recursive: true, force: true });
+  const { entries, contentBytes, replaced } = await storeTreeOver((take) => stream.consume(take), path, {
+    limits: { maxTotalBytes: maxBytes, maxFileBytes: maxBytes },
+    ...(user === null ? {} : { prepare: (tree: string) => giveTree(tree, user) }),
+  });
+  return { entries, bytes: contentBytes, replaced };
+}
+
+async function receiveTreeOut(stream: LinkStream, { path, maxBytes }: PutRequest): Promise<Omit<PutEnd, 'ok'>> {
+  const out = await takeTreeOut((take) => stream.consume(take), path, { maxTotalBytes: maxBytes, maxFileBytes: maxBytes });
+  return { entries: out.removed + out.absent + out.differing, bytes: 0, out: { ...out, named: [...out.named] } };
+}
 
 /**
  * Unpacks the bytes of a stream into a fresh folder that takes the place of the target as a whole; a host-made `.git` in it stays.

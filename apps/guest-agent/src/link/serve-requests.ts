@@ -5,7 +5,7 @@ import type { LinkStream } from '@firecrew/link';
 import { decodeMessage, type HealthReply, HOST_REQUEST_TYPES, type HostRequest, hostRequestSchema, type Reply } from '@firecrew/protocol';
 import type { ExecUser } from '../agent-config.ts';
 import type { ExecTable } from '../exec/exec-table.ts';
-import { receiveTree } from '../files/put-tree.ts';
+import { receivePut } from '../files/put-tree.ts';
 import type { SentTrees } from '../files/sent-trees.ts';
 
 /** What the requests of the host are carried out with. */
@@ -15,8 +15,8 @@ export interface Services {
   /** Whose the trees are that the host puts here; null: the agent's own. */
   readonly user: ExecUser | null;
   readonly health: () => HealthReply;
-  /** Ends the agent once the answer has left. */
-  readonly shutdown: () => void;
+  /** Ends the agent once the answer has left; the folders are removed when nothing runs any more. */
+  readonly shutdown: (forget: readonly string[]) => void;
 }
 
 /** Serves one stream of the host. A fault in it ends that stream alone. */
@@ -52,7 +52,7 @@ async function serve(answer: Answer, request: HostRequest, services: Services): 
       return pipeline(Readable.from(output, { objectMode: false }), answer.accept().resume());
     }
     case 'put':
-      return answer.end({ ok: true, ...(await receiveTree(answer.accept(), request, services.user)) });
+      return answer.end({ ok: true, ...(await receivePut(answer.accept(), request, services.user)) });
     case 'get': {
       const tree = await trees.open(request);
       return trees.send(tree, answer.accept().resume());
@@ -64,7 +64,7 @@ async function serve(answer: Answer, request: HostRequest, services: Services): 
     }
     case 'shutdown':
       answer.whole({ ok: true });
-      return services.shutdown();
+      return services.shutdown(request.forget ?? []);
   }
 }
 

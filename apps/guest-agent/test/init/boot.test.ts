@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { readDiskState } from '@firecrew/rootfs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { initrdEntries, makeBase, makeExt4, makePayload } from './support/images.ts';
 import { findKernel, type TestKernel } from './support/kernel.ts';
@@ -145,12 +146,58 @@ describe.skipIf(typeof kernel === 'string')(`a booted VM${why}`, { timeout: BOOT
     expect(readFileSync(scratch.path).includes('by the first VM')).toBe(true);
   });
 
+  it('lies on what an earlier VM left that ended in order, and changes nothing of it', async () => {
+    const left = freshScratch('left.ext4');
+    const first = await boot(WORDS, [base, payload, left]);
+    const writer = await first.link();
+    expect(await writer.order('write /kept.txt by the first VM')).toBe('ok');
+    expect(await writer.order('write /other.txt by the first VM')).toBe('ok');
+    expect(await writer.order('remove /etc/base-file')).toBe('ok');
+    writer.tell('signal 1 15');
+    expect(await first.end()).toBe(0);
+    expect(first.stages.slice(-2)).toEqual([expect.stringMatching(/^agent stopped after \d+ ms$/), 'scratch sealed']);
+    await first.kill();
+    // Its journal is empty: no VM that has it read-only could replay one.
+    expect(await readDiskState(left.path)).toBe('clean');
+
+    const bytes = readFileSync(left.path);
+    const layer: VmDisk = { ...left, readOnly: true, serial: 'fc-layer' };
+    const over = freshScratch('over.ext4');
+    const second = await boot([...WORDS, 'firecrew.layer=serial:fc-layer'], [base, payload, layer, over]);
+    const reader = await second.link();
+    expect(await reader.order('read /kept.txt')).toBe('by the first VM');
+    expect(second.stages).toEqual(
+      expect.arrayContaining(['disks layer is /dev/vdc (serial fc-layer, ext4)', 'root scratch disk over the base and the layer']),
+    );
+    expect(await reader.order('read /etc/base-file')).toMatch(/^error: No such file/);
+    expect(await reader.order('remove /other.txt')).toBe('ok');
+    expect(await reader.order('read /other.txt')).toMatch(/^error: No such file/);
+    expect(await reader.order('read /kept.txt')).toBe('by the first VM');
+    expect(await reader.order('write /own.txt by the second VM')).toBe('ok');
+    await second.kill();
+    expect(readFileSync(left.path).equals(bytes)).toBe(true);
+
+    // What the second one wrote is rescued together with what it lay on.
+    const rescue = await boot([...WORDS, 'firecrew.layer=serial:fc-layer', 'firecrew.rescue=1'], [base, payload, layer, over]);
+    const rescuer = await rescue.link();
+    expect(await rescuer.order('read /own.txt')).toBe('by the second VM');
+    expect(await rescuer.order('read /kept.txt')).toBe('by the first VM');
+    expect(await rescuer.order('read /other.txt')).toMatch(/^error: No such file/);
+    expect(rescue.stages).toContain('root memory over the base and the layer and the scratch disk to rescue');
+  });
+
   it.each([
     {
       what: 'its command line is not of the table',
       words: [...WORDS, 'firecrew.debug=1'],
       disks: () => [base, payload],
       last: /^failed options: an unknown key: firecrew.debug$/,
+    },
+    {
+      what: 'its layer holds no tree of a VM',
+      words: [...WORDS.map((word) => word.replace('serial:fc-scratch', 'tmpfs')), 'firecrew.layer=serial:fc-layer'],
+      disks: () => [base, payload, { path: emptyScratch, readOnly: true, serial: 'fc-layer' }],
+      last: /^failed layer: the layer \/dev\/vdc holds no tree$/,
     },
     {
       what: 'a disk is missing',

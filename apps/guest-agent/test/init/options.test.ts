@@ -53,6 +53,16 @@ describe.skipIf(noHarness !== undefined)(`the kernel command line${why}`, () => 
       gives: 'base=serial:b scratch=serial:s payload=label:p link=virtio:firecrew.link.0:0 rescue=1',
     },
     {
+      what: 'a layer, in a rescue too',
+      line: `firecrew.layer=serial:l ${ALL.join(' ')} firecrew.rescue=1`,
+      gives: 'base=serial:b scratch=serial:s payload=label:p layer=serial:l link=virtio:firecrew.link.0:0 rescue=1',
+    },
+    {
+      what: 'a layer below memory',
+      line: `${withWord('firecrew.scratch=tmpfs')} firecrew.layer=label:l`,
+      gives: 'base=serial:b scratch=tmpfs payload=label:p layer=label:l link=virtio:firecrew.link.0:0 rescue=0',
+    },
+    {
       what: 'the largest vsock port',
       line: withWord('firecrew.link=vsock:4294967294'),
       gives: 'base=serial:b scratch=serial:s payload=label:p link=vsock::4294967294 rescue=0',
@@ -114,6 +124,15 @@ describe.skipIf(noHarness !== undefined)(`the kernel command line${why}`, () => 
     },
     { what: 'one disk as base and payload', line: withWord('firecrew.payload=serial:b'), says: 'two disks of one name: b' },
     { what: 'one disk as base and scratch', line: withWord('firecrew.scratch=serial:b'), says: 'two disks of one name: b' },
+    { what: 'one disk as base and layer', line: `${ALL.join(' ')} firecrew.layer=serial:b`, says: 'two disks of one name: b' },
+    { what: 'one disk as payload and layer', line: `${ALL.join(' ')} firecrew.layer=label:p`, says: 'two disks of one name: p' },
+    { what: 'one disk as scratch and layer', line: `${ALL.join(' ')} firecrew.layer=serial:s`, says: 'two disks of one name: s' },
+    { what: 'a layer in memory', line: `${ALL.join(' ')} firecrew.layer=tmpfs`, says: 'a value of another form: firecrew.layer' },
+    {
+      what: 'a layer twice',
+      line: `${ALL.join(' ')} firecrew.layer=serial:l firecrew.layer=serial:m`,
+      says: 'given twice: firecrew.layer',
+    },
     { what: 'one disk as payload and scratch', line: withWord('firecrew.scratch=label:p'), says: 'two disks of one name: p' },
   ])('with $what is refused', ({ line, says }) => {
     expect(options(line)).toEqual([`refused: ${says}`]);

@@ -4,6 +4,7 @@ import { DISK_RESERVE_MIB } from '@firecrew/placement';
 import { nodeIdSchema } from '@firecrew/protocol';
 import * as z from 'zod';
 import { firecrackerConfigSchema } from '../vm/firecracker-settings.ts';
+import { layerConfigSchema } from '../vm/layer-settings.ts';
 import { qemuConfigSchema } from '../vm/qemu-settings.ts';
 
 /** Configuration of a node agent; unknown keys are refused. */
@@ -28,6 +29,7 @@ export const nodeConfigSchema = z.strictObject({
       diskReserveMib: z.int().min(0).default(DISK_RESERVE_MIB).describe('Room on the disk of the store that fetching leaves free.'),
     })
     .prefault({}),
+  setupLayers: layerConfigSchema.nullable().prefault({}).describe('Bounds of set-ups that are kept as layers; null keeps none.'),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error']).default('info'),
   allowHttp: z.boolean().default(false).describe('Allow a server URL without TLS, on loopback only.'),
 });

@@ -10,8 +10,10 @@ import type { ImageFetcher } from '../images/image-fetcher.ts';
 import { LAUNCH_FILE, shimLaunchSchema } from '../shim/shim-arguments.ts';
 import { readSpec, type TurnPaths, turnFolderName, turnPaths, writeWhole } from '../turn-folder/turn-folder.ts';
 import { firecrackerLaunchOf } from '../vm/firecracker-settings.ts';
+import { layerLaunchOf } from '../vm/layer-settings.ts';
 import { qemuLaunchOf } from '../vm/qemu-settings.ts';
 import type { VmSource } from '../vm/vm-source.ts';
+import { collectLayers } from './collect-layers.ts';
 import type { NodeConfig } from './config.ts';
 import { DataClient } from './data-client.ts';
 import { fetchInputs } from './fetch-inputs.ts';
@@ -90,6 +92,7 @@ export class NodeAgent {
       await chmod(folder, this.#options.config.owners === null ? 0o700 : 0o711);
     await this.#adopt();
     await this.#writeShims();
+    await collectLayers(this.#options.config, this.#options.log);
     this.#link.start();
     this.#timers.push(setInterval(() => void this.#reportHealth(), HEALTH_EVERY_MS));
     this.#timers.push(setInterval(() => void this.#reportCapabilities(false), PROBE_EVERY_MS));
@@ -233,6 +236,7 @@ export class NodeAgent {
       bubblewrap: config.bubblewrap,
       qemu: config.qemu === null || qemu === undefined ? null : qemuLaunchOf(config.qemu, qemu),
       firecracker: config.firecracker === null || firecracker === undefined ? null : firecrackerLaunchOf(config.firecracker, firecracker),
+      layers: layerLaunchOf(config.setupLayers, config.home),
       owner: this.#ownerOf(spec),
       renewedAtUptimeMs,
       serverAddresses: [...serverAddresses],

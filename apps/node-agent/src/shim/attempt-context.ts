@@ -1,5 +1,6 @@
 import type { CommitChange, ManifestEntry } from '@firecrew/artifact-capture';
 import type { CapturedTree, Isolation, RoundRecord, TurnSpec } from '@firecrew/protocol';
+import type { BootArtifacts, LayerKey, LayerStore, OpenLayer } from '@firecrew/rootfs';
 import type { CallerPath, Driver, GuestOwner, Vm } from '@firecrew/vmm';
 import type { TurnPaths } from '../turn-folder/turn-folder.ts';
 import type { EgressGate } from './egress-gate.ts';
@@ -17,6 +18,10 @@ export interface StagedTree {
 /** What the attempt has come to so far; the steps write it, the result is made from it. */
 export interface AttemptState {
   vm: Vm | null;
+  /** The layer that the VM lies on, or the next one will. */
+  layer: OpenLayer | null;
+  /** Keys for which this attempt found that there is no layer; the empty one for a key that could not be made. */
+  readonly noLayer: Set<LayerKey>;
   isolation: Isolation;
   /** Manifest of the phase's base. */
   base: readonly ManifestEntry[];
@@ -36,11 +41,19 @@ export interface AttemptState {
   readonly rounds: RoundRecord[];
 }
 
+/** Where layers of this node are, and what the VMs of the attempt are made of. */
+export interface LayerPlace {
+  readonly store: LayerStore;
+  readonly artifacts: BootArtifacts;
+}
+
 /** Everything a step of an attempt works with. */
 export interface AttemptContext {
   readonly spec: TurnSpec;
   readonly paths: TurnPaths;
   readonly driver: Driver;
+  /** Or why there are none. */
+  readonly layers: LayerPlace | string;
   readonly guestAgent: { readonly node: string; readonly bundle: string };
   readonly caller: CallerPath;
   readonly caBundle: string | null;

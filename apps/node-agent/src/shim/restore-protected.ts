@@ -1,19 +1,11 @@
 import { join } from 'node:path';
-import {
-  byteKey,
-  compareEntries,
-  type ManifestEntry,
-  nameBytes,
-  nameText,
-  tarEnd,
-  tarPadding,
-  writeTarHeader,
-} from '@firecrew/artifact-capture';
+import { byteKey, compareEntries, type ManifestEntry, nameBytes, nameText } from '@firecrew/artifact-capture';
 import { planRestore } from '@firecrew/stop-gate';
-import { type BlobEntry, canonicaliseArchive, readBlobEntries } from '@firecrew/workspace';
+import { canonicaliseArchive, readBlobEntries } from '@firecrew/workspace';
 import type { AttemptContext, StagedTree } from './attempt-context.ts';
 import { shownPath } from './collect-tree.ts';
 import { inputFile } from './send-trees.ts';
+import { archiveOf, pick } from './tree-archive.ts';
 
 /**
  * Puts the paths under `gate.protect` back as they were at the base. The tree that results is the one that is checked, and so the
@@ -48,28 +40,4 @@ export async function restoreProtected(
     tree: { file, captured, entries },
     paths: [...new Set([...plan.restore.map((item) => item.path), ...plan.remove])].map(shownPath),
   };
-}
-
-async function* pick(entries: AsyncIterable<BlobEntry>, keep: (entry: BlobEntry) => boolean): AsyncGenerator<BlobEntry> {
-  for await (const entry of entries) if (keep(entry)) yield entry;
-}
-
-async function* archiveOf(sources: readonly AsyncIterable<BlobEntry>[]): AsyncGenerator<Uint8Array> {
-  for (const source of sources) {
-    for await (const { path, kind, size, content } of source) {
-      if (kind === 'link') yield writeTarHeader({ path, kind, size: 0, target: await wholeOf(content) });
-      else {
-        yield writeTarHeader({ path, kind, size });
-        yield* content;
-        yield tarPadding(size);
-      }
-    }
-  }
-  yield tarEnd();
-}
-
-async function wholeOf(content: AsyncIterable<Buffer>): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  for await (const part of content) parts.push(part);
-  return Buffer.concat(parts);
 }

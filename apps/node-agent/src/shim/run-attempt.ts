@@ -13,6 +13,7 @@ import { type AttemptResult, type AttemptStep, GENERATION } from '@firecrew/prot
 import { gradeVerification } from '@firecrew/stop-gate';
 import type { AttemptContext } from './attempt-context.ts';
 import { describeExit } from './describe-exit.ts';
+import { prepareLayer } from './prepare-layer.ts';
 import { boot, check, collect, decideGate, destroy, fetchInputs, inject, runAgent, setUp } from './steps.ts';
 
 /** Time an aborted step may take to come back before the attempt goes on without it. */
@@ -28,7 +29,11 @@ export class AttemptRun {
   constructor(context: AttemptContext, startedAt: string) {
     this.#context = context;
     this.#startedAt = startedAt;
-    this.#machine = startAttempt({ hasSetup: context.spec.setup !== null, hasCheck: context.spec.check !== null });
+    this.#machine = startAttempt({
+      hasSetup: context.spec.setup !== null,
+      hasCheck: context.spec.check !== null,
+      wantsLayer: context.spec.setup?.layer !== undefined,
+    });
   }
 
   /** The step under way, for people. */
@@ -70,6 +75,8 @@ export class AttemptRun {
     switch (action.type) {
       case 'fetch':
         return await fetchInputs(context);
+      case 'prepare_layer':
+        return await prepareLayer(context, action.purpose, action.round, signal);
       case 'boot':
         return await this.#boot(action.purpose, action.round);
       case 'inject':
@@ -150,6 +157,8 @@ export class AttemptRun {
 /** How a step of the machine is told; deciding is no step of its own. */
 const STEP_OF: Readonly<Record<AttemptAction['type'], AttemptStep | null>> = {
   fetch: 'fetching',
+  // It is the set-up, in a VM of its own.
+  prepare_layer: 'setting_up',
   boot: 'booting',
   inject: 'injecting',
   set_up: 'setting_up',

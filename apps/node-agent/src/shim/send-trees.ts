@@ -5,23 +5,23 @@ import { Readable } from 'node:stream';
 import { createZstdDecompress } from 'node:zlib';
 import { tarEnd, tarPadding, writeTarHeader } from '@firecrew/artifact-capture';
 import type { FileToPut } from '@firecrew/harness';
-import { putTree, type Vm } from '@firecrew/vmm';
+import { type PutOptions, putTree, type Vm } from '@firecrew/vmm';
 import type { AttemptContext } from './attempt-context.ts';
 
 /** Time to wait for the link of a VM that is up. */
-const SESSION_TIMEOUT_MS = 30_000;
+export const SESSION_TIMEOUT_MS = 30_000;
 
 /** The file of an input blob. */
 export function inputFile(context: AttemptContext, digest: string): string {
   return join(context.paths.inputs, digest);
 }
 
-/** Sends a stored tree (zstd tar, made and checked on this host) to a folder of the guest. */
-export async function sendBlob(vm: Vm, path: string, file: string): Promise<void> {
+/** Sends a stored tree (zstd tar, made and checked on this host) to a folder of the guest; `onto` as of `putTree`. */
+export async function sendBlob(vm: Vm, path: string, file: string, onto?: NonNullable<PutOptions['onto']>): ReturnType<typeof putTree> {
   const tar = createReadStream(file);
   const plain = createZstdDecompress();
   tar.once('error', (error) => plain.destroy(error));
-  await putTree(await vm.session(SESSION_TIMEOUT_MS), path, tar.pipe(plain));
+  return await putTree(await vm.session(SESSION_TIMEOUT_MS), path, tar.pipe(plain), onto === undefined ? {} : { onto });
 }
 
 /** Places the harness's files: each folder arrives as a whole, read-only. */

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { firecrackerLaunchSchema } from '../vm/firecracker-settings.ts';
+import { layerLaunchSchema } from '../vm/layer-settings.ts';
 import { qemuLaunchSchema } from '../vm/qemu-settings.ts';
 
 /** What the node agent tells a shim beside the spec: where things are on this host. Read from `launch.json` of the turn folder. */
@@ -12,6 +13,7 @@ export const shimLaunchSchema = z.strictObject({
   owner: z.strictObject({ uid: z.int().min(1), gid: z.int().min(1) }).nullable(),
   qemu: qemuLaunchSchema.nullable().default(null).describe('What a VM of the qemu driver is made of.'),
   firecracker: firecrackerLaunchSchema.nullable().default(null).describe('What a VM of the firecracker driver is made of.'),
+  layers: layerLaunchSchema.nullable().default(null).describe('Where set-ups are kept as layers; null where none are.'),
   serverAddresses: z.array(z.string()).max(64).default([]).describe('Addresses of the server, which no guest may reach.'),
   renewedAtUptimeMs: z.number().describe('When the renewal that allowed this start was sent.'),
 });

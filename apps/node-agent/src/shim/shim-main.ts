@@ -7,8 +7,9 @@ import { type ControlReply, type ControlRequest, GENERATION, type TurnSpec } fro
 import { callerPathBinds, type Driver, ProcessDriver } from '@firecrew/vmm';
 import { readSpec, type TurnPaths, turnPaths, writeWhole } from '../turn-folder/turn-folder.ts';
 import { firecrackerDriverOf } from '../vm/firecracker-settings.ts';
+import { layerStoreOf } from '../vm/layer-settings.ts';
 import { qemuDriverOf } from '../vm/qemu-settings.ts';
-import type { AttemptContext } from './attempt-context.ts';
+import type { AttemptContext, LayerPlace } from './attempt-context.ts';
 import { serveControl } from './control-server.ts';
 import { EgressGate } from './egress-gate.ts';
 import { EventSpool } from './event-spool.ts';
@@ -69,11 +70,14 @@ async function makeContext(paths: TurnPaths, spec: TurnSpec, launch: ShimLaunch)
     guestAgent: launch.guestAgent,
     caller: await callerPathBinds(launch.callerPath, launch.homes),
     caBundle: launch.caBundle,
+    layers: layersOf(spec, launch),
     owner: launch.owner ?? undefined,
     log: new LogSpool(paths.log, spec.limits.logBytes),
     deadlineMs: clock() + spec.limits.turnTimeoutMs,
     state: {
       vm: null,
+      layer: null,
+      noLayer: new Set(),
       isolation: 'none',
       base: [],
       tree: null,
@@ -100,6 +104,14 @@ function driverOf(spec: TurnSpec, launch: ShimLaunch): Driver {
     id: spec.turnId,
     action: 'Build what VMs are made of with `firecrew image`, or run it with another driver.',
   });
+}
+
+/** The layers of this node for VMs of the turn's driver, or why there are none. */
+function layersOf(spec: TurnSpec, launch: ShimLaunch): LayerPlace | string {
+  if (spec.driver === 'process') return 'the driver process has no disks that could be kept';
+  const artifacts = launch[spec.driver]?.artifacts;
+  if (launch.layers === null || artifacts === undefined) return 'this node keeps no layers';
+  return { store: layerStoreOf(launch.layers), artifacts };
 }
 
 /** Lease first of all: after a thaw it is the first thing that is looked at. */

@@ -1,30 +1,29 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { join } from 'node:path';
 import { contractVariables, findBackend } from '@firecrew/backend';
 import { CodedError, codeOf } from '@firecrew/base';
 import { commandHarness } from '@firecrew/harness';
 import type { AttemptAnswer, Purpose } from '@firecrew/mission';
 import type { RoundRecord } from '@firecrew/protocol';
+import type { OpenLayer } from '@firecrew/rootfs';
 import { CHECK_FEEDBACK_BYTES, type CheckResult, checkInputsChanged, checkIsDue, decideRound, type Gate } from '@firecrew/stop-gate';
-import { guestHealth, type Vm } from '@firecrew/vmm';
+import type { Vm } from '@firecrew/vmm';
 import { readManifestOfBlob } from '@firecrew/workspace';
-import { type AttemptContext, type AttemptState, attemptMarker, roundRecord, type StagedTree } from './attempt-context.ts';
+import { type AttemptContext, type AttemptState, roundRecord, type StagedTree } from './attempt-context.ts';
+import { bootVm, proxyFault } from './boot-vm.ts';
 import { changedPaths, collectTree, commitChange, shownPath } from './collect-tree.ts';
 import { OutputTail } from './output-tail.ts';
+import { shownKey, tellNone } from './prepare-layer.ts';
 import { restoreProtected } from './restore-protected.ts';
 import { runCommand } from './run-command.ts';
 import { inputFile, sendBlob, sendFiles } from './send-trees.ts';
+import { commandBounds, oneLine, runSetup, shellCommand } from './shell-command.ts';
 import { takeCheckpoints } from './take-checkpoints.ts';
 
 const DONE: AttemptAnswer = { type: 'done' };
-/** Bytes of output of one command that the guest keeps. */
-const OUTPUT_LIMIT_BYTES = 256 * 1024 * 1024;
 /** Time and output for opening what an agent closed to itself. */
 const OPEN_TIMEOUT_MS = 60_000;
 const OPEN_OUTPUT_BYTES = 64 * 1024;
-/** Least time a command is given, so that a deadline of now is still a deadline. */
-const MIN_TIMEOUT_MS = 1;
 
 /** Checks that every input is here as it was ordered, and reads the manifest of the base. */
 export async function fetchInputs(context: AttemptContext): Promise<AttemptAnswer> {
@@ -51,41 +50,39 @@ async function digestOf(file: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Boots a fresh VM. What its guest opens towards the host goes to the egress gate. */
+/** Boots a fresh VM, on the layer that was prepared for it. */
 export async function boot(context: AttemptContext, purpose: Purpose, round: number): Promise<AttemptAnswer> {
-  const { spec, paths, state } = context;
-  const vmId = `${spec.turnId}.${spec.iteration}.${spec.step}.${spec.attempt}.${round}${purpose === 'agent' ? 'a' : 'v'}`;
-  state.vm = await context.driver.boot({
-    vmId,
-    folder: join(paths.root, `v${round}${purpose === 'agent' ? 'a' : 'v'}`),
-    guestAgent: context.guestAgent,
-    bindPaths: context.caller.binds,
-    path: context.caller.path,
-    caBundle: context.caBundle,
-    limits: { memoryMib: spec.demand.memoryMib, diskMib: spec.demand.diskMib },
-    attemptMarker: attemptMarker(spec),
-    allowUnisolated: spec.allowUnisolated,
-    ...(context.owner === undefined ? {} : { owner: context.owner }),
-    onStream: (stream, request) => {
-      if (request.t !== 'tunnel') {
-        stream.reply({ ok: false, code: 'no_route', message: 'this backend has no model route' });
-        stream.end();
-        return;
-      }
-      stream.reply({ ok: true });
-      context.gate.handle(stream);
-    },
-    onRefused: (refusal) => context.events.add({ kind: 'link.refused', reason: refusal.reason }),
-  });
+  const { state } = context;
+  state.vm = await bootOnLayer(context, `${round}${purpose === 'agent' ? 'a' : 'v'}`);
   state.isolation = state.vm.isolation;
-  const health = await guestHealth(await state.vm.session());
-  if (!health.proxy.up)
-    return {
-      type: 'failed',
-      detail: `the guest's proxy port is not up: ${health.proxy.error ?? 'no reason given'}`,
-      outcome: { kind: 'refused', reason: 'egress_down' },
-    };
-  return DONE;
+  const fault = await proxyFault(state.vm);
+  if (fault !== undefined) return { type: 'failed', detail: fault, outcome: { kind: 'refused', reason: 'egress_down' } };
+  if (state.layer === null) return DONE;
+  const message = `the VM lies on the layer ${shownKey(state.layer.key)}: its set-up is not run`;
+  context.events.add({ kind: 'notice', level: 'info', code: 'setup_layer_used', message });
+  return { type: 'done', isSetUp: true };
+}
+
+/** A layer is what a guest left: one with which no VM comes up goes, and the VM is booted without. */
+async function bootOnLayer(context: AttemptContext, name: string): Promise<Vm> {
+  const { layer } = context.state;
+  try {
+    return await bootVm(context, name, layer);
+  } catch (error) {
+    const cause = error instanceof Error ? error.cause : undefined;
+    if (layer === null || codeOf(cause) !== 'vm_ended_at_boot') throw error;
+    tellNone(context, error);
+    await dropLayer(context, layer);
+    return await bootVm(context, name, null);
+  }
+}
+
+async function dropLayer(context: AttemptContext, layer: OpenLayer): Promise<void> {
+  const { state, layers } = context;
+  state.layer = null;
+  state.noLayer.add(layer.key);
+  await layer.close();
+  if (typeof layers !== 'string') await layers.store.remove(layer.key);
 }
 
 /** Puts the tree and its host-made `.git` into the VM. */
@@ -93,39 +90,28 @@ export async function inject(context: AttemptContext): Promise<AttemptAnswer> {
   const { spec, state } = context;
   const vm = vmOf(context);
   const tree = state.tree === null ? inputFile(context, spec.workspace.blob.digest) : state.tree.file;
-  await sendBlob(vm, vm.guestPaths.workspace, tree);
+  if (state.layer === null) await sendBlob(vm, vm.guestPaths.workspace, tree);
+  else tellReplaced(context, (await sendBlob(vm, vm.guestPaths.workspace, tree, 'over')).replaced ?? 0);
   if (spec.git !== null) await sendBlob(vm, `${vm.guestPaths.workspace}/.git`, inputFile(context, spec.git.digest));
   return DONE;
 }
 
+/** A tree's own files win over what the layer has in their place, as they would not over a set-up that ran after them. */
+function tellReplaced(context: AttemptContext, paths: number): void {
+  if (paths === 0) return;
+  const message = `${paths} paths of the layer gave way to those of the tree`;
+  context.events.add({ kind: 'notice', level: 'warning', code: 'setup_layer_replaced', message });
+}
+
 /** Runs the set-up with its own egress policy. */
 export async function setUp(context: AttemptContext, purpose: Purpose, round: number, signal: AbortSignal): Promise<AttemptAnswer> {
-  const { spec } = context;
-  if (spec.setup === null) return DONE;
-  const vm = vmOf(context);
-  const started = context.clock();
-  await context.gate.open('setup');
-  context.log.heading(`set-up${purpose === 'verify' ? ' for the check' : ''}: ${oneLine(spec.setup.command)}`);
-  const tail = new OutputTail(CHECK_FEEDBACK_BYTES);
-  const end = await runCommand(vm, shell(context, vm, `setup-${purpose}`, spec.setup.command, spec.setup.timeoutMs, tail), signal);
-  await context.gate.close();
-  const timedOut = end.kind === 'timed_out';
-  context.events.add({
-    kind: 'setup.ended',
-    round,
-    purpose,
-    exitCode: end.exitCode,
-    signal: end.signal,
-    timedOut,
-    durationMs: context.clock() - started,
-  });
-  if (end.kind === 'exited' && end.exitCode === 0) return DONE;
-  const how = timedOut
-    ? 'did not end within its time limit'
-    : end.exitCode === null
-      ? `was ended by ${end.signal ?? 'a signal'}`
-      : `exited with status ${end.exitCode}`;
-  return { type: 'failed', detail: `the set-up ${how}: ${tail.text().slice(-800)}`, outcome: { kind: 'setup_failed' } };
+  const { setup } = context.spec;
+  if (setup === null) return DONE;
+  const { command, timeoutMs } = setup;
+  const heading = `set-up${purpose === 'verify' ? ' for the check' : ''}`;
+  const run = { command, timeoutMs, id: `setup-${purpose}`, purpose, round, heading };
+  const failure = await runSetup(context, vmOf(context), run, signal);
+  return failure === undefined ? DONE : { type: 'failed', detail: failure, outcome: { kind: 'setup_failed' } };
 }
 
 /** Runs one round of the agent, taking checkpoints while it works. Its exit status decides nothing by itself: the gate does. */
@@ -159,7 +145,7 @@ export async function runAgent(context: AttemptContext, round: number, signal: A
     };
     const end = await runCommand(
       vm,
-      { ...command, ...bounds(context, Number.MAX_SAFE_INTEGER), onOutput: (bytes) => context.log.write(bytes) },
+      { ...command, ...commandBounds(context, Number.MAX_SAFE_INTEGER), onOutput: (bytes) => context.log.write(bytes) },
       signal,
     );
     const agent = { exitCode: end.exitCode, signal: end.signal, timedOut: end.kind === 'timed_out' };
@@ -216,7 +202,7 @@ export async function check(context: AttemptContext, round: number, signal: Abor
   await context.gate.open('check');
   context.log.heading(`check after round ${round}: ${oneLine(spec.check.command)}`);
   const tail = new OutputTail(CHECK_FEEDBACK_BYTES);
-  const end = await runCommand(vm, shell(context, vm, 'check', spec.check.command, spec.check.timeoutMs, tail), signal);
+  const end = await runCommand(vm, shellCommand(context, vm, 'check', spec.check.command, spec.check.timeoutMs, tail), signal);
   await context.gate.close();
   const status = end.kind === 'exited' && end.exitCode === 0 ? ('passed' as const) : ('failed' as const);
   state.checkTimedOut = end.kind === 'timed_out';
@@ -267,6 +253,8 @@ export async function destroy(context: AttemptContext): Promise<AttemptAnswer> {
   await context.gate.close();
   const report = await state.vm?.destroy();
   state.vm = null;
+  await state.layer?.close();
+  state.layer = null;
   if (report !== undefined && report.left.length > 0) {
     context.events.add({
       kind: 'notice',
@@ -288,32 +276,4 @@ function vmOf(context: AttemptContext): Vm {
   if (vm === null)
     throw new CodedError('vm_missing', `attempt ${context.spec.turnId}.${context.spec.attempt} has no VM`, { id: context.spec.turnId });
   return vm;
-}
-
-function shell(context: AttemptContext, vm: Vm, id: string, command: string, timeoutMs: number, tail: OutputTail) {
-  return {
-    id,
-    argv: ['/bin/sh', '-c', command],
-    cwd: vm.guestPaths.workspace,
-    env: null,
-    ...bounds(context, timeoutMs),
-    onOutput: (bytes: Uint8Array) => {
-      tail.add(bytes);
-      context.log.write(bytes);
-    },
-  };
-}
-
-/** A command never outlives its attempt. */
-function bounds(context: AttemptContext, timeoutMs: number) {
-  const left = Math.floor(context.deadlineMs - context.clock());
-  return {
-    timeoutMs: Math.max(MIN_TIMEOUT_MS, Math.min(timeoutMs, left, context.spec.limits.turnTimeoutMs)),
-    outputLimitBytes: OUTPUT_LIMIT_BYTES,
-  };
-}
-
-function oneLine(text: string): string {
-  const line = text.replace(/[\p{Cc}\s]+/gu, ' ').trim();
-  return line.length > 200 ? `${line.slice(0, 200)}...` : line;
 }

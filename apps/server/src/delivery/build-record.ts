@@ -54,7 +54,10 @@ export async function buildRecord(
       request.doneWhenCheck === undefined
         ? null
         : { command: request.doneWhenCheck, verification: result?.verification ?? 'none', inputsChanged: result?.checkInputsChanged ?? [] },
-    setup: request.setup === undefined ? null : { command: request.setup },
+    setup:
+      request.setup === undefined
+        ? null
+        : { command: request.setup, ...(spec.setupLayerFiles === undefined ? {} : { layerFiles: spec.setupLayerFiles }) },
     rounds: result?.rounds ?? [],
     egress: {
       allow: spec.egress.allow,

@@ -96,7 +96,7 @@ function identity({ mission, phase, turn, spec, driver }: Place, attempt: { atte
   };
 }
 
-function work(context: ServerContext, { phase, spec, driver }: Place) {
+function work(context: ServerContext, { phase, spec, driver, workspaceId }: Place) {
   const { config } = context;
   const request = spec.phases[phase.position];
   if (request === undefined) throw new CodedError('base_missing', `phase ${phase.id} has no request`, { id: phase.id });
@@ -109,7 +109,12 @@ function work(context: ServerContext, { phase, spec, driver }: Place) {
     setup:
       request.setup === undefined
         ? null
-        : { command: request.setup, allow: [...spec.egress.setupAllow], timeoutMs: spec.setupTimeoutMs ?? config.limits.setupTimeoutMs },
+        : {
+            command: request.setup,
+            allow: [...spec.egress.setupAllow],
+            timeoutMs: spec.setupTimeoutMs ?? config.limits.setupTimeoutMs,
+            ...layerOf(spec, workspaceId),
+          },
     check: gate?.check === undefined ? null : { command: gate.check, timeoutMs: spec.checkTimeoutMs ?? config.limits.checkTimeoutMs },
     gate: {
       mode: spec.gate.mode,
@@ -130,4 +135,9 @@ function work(context: ServerContext, { phase, spec, driver }: Place) {
     },
     lease: { ttlMs, selfStopAtMs: Math.floor(ttlMs * SELF_STOP_SHARE) },
   };
+}
+
+/** Said where a layer is wanted alone: a node of before layers knows no such key. */
+function layerOf({ setupLayerFiles = [] }: CreateMission, workspaceId: string) {
+  return setupLayerFiles.length === 0 ? {} : { layer: { files: [...new Set(setupLayerFiles)], workspaceId } };
 }

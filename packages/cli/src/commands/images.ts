@@ -3,7 +3,16 @@ import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { CodedError, codeOf, messageOf } from '@firecrew/base';
-import { COLLECTION_GRACE_MS, checkArtifactName, collectGarbage, exportArtifact, importArtifact } from '@firecrew/rootfs';
+import {
+  COLLECTION_GRACE_MS,
+  checkArtifactName,
+  collectGarbage,
+  DEFAULT_LAYER_SETTINGS,
+  exportArtifact,
+  importArtifact,
+  LayerStore,
+  layerBoundsOf,
+} from '@firecrew/rootfs';
 import { describeError, errorBody } from '../describe-error.ts';
 import { UsageError } from '../exit-codes.ts';
 import { findArtifact, findArtifactId, type HomeImages, imagesOf } from '../images/image-store.ts';
@@ -11,7 +20,7 @@ import { mebibytes, namesOf, renderArtifacts, viewOf } from '../images/render-im
 import { whileWatched } from '../images/while-watched.ts';
 import { cleanLine } from '../render/clean-text.ts';
 import { parseDuration } from '../run/parse-duration.ts';
-import type { CommandContext } from './context.ts';
+import { type CommandContext, homeOf, settingsOf } from './context.ts';
 
 /** `firecrew image list`: what the store holds; exit code 1 when something in it is damaged. */
 export async function imageListCommand(context: CommandContext, json: boolean): Promise<number> {
@@ -97,7 +106,7 @@ export async function imageImportCommand(
   return 0;
 }
 
-/** `firecrew image gc`: removes what has no name and had none when an earlier pass looked. */
+/** `firecrew image gc`: removes what has no name and had none when an earlier pass looked, and set-ups that the node keeps beyond its bounds. */
 export async function imageGcCommand(
   context: CommandContext,
   options: { readonly grace: string | undefined; readonly json: boolean },
@@ -108,17 +117,28 @@ export async function imageGcCommand(
   const images = imagesOf(context);
   const inUse = new Set((await images.names.list()).values());
   const { removed, waiting, abandoned, failed } = await collectGarbage(images.store, inUse, { nowMs: Date.now(), graceMs });
+  const layers = await layersOf(context).collect(Date.now());
   const { out } = context;
   if (options.json)
-    out.line(JSON.stringify({ removed, waiting, abandoned, failed: failed.map(({ id, error }) => ({ id, error: errorBody(error) })) }));
+    out.line(
+      JSON.stringify({ removed, waiting, abandoned, layers, failed: failed.map(({ id, error }) => ({ id, error: errorBody(error) })) }),
+    );
   else {
     for (const id of removed) out.line(`removed  ${id}`);
     for (const id of waiting) out.line(`waits    ${id}`);
     for (const name of abandoned) out.line(`removed  ${cleanLine(name, 80)}, left by a build that was cut off`);
     for (const { id, error } of failed) out.line(`failed   ${cleanLine(id, 80)}: ${cleanLine(error.message, 200)}`);
-    if (removed.length + waiting.length + abandoned.length + failed.length === 0) out.line('everything has a name');
+    for (const key of layers) out.line(`removed  the layer ${key} of a set-up`);
+    if (removed.length + waiting.length + abandoned.length + layers.length + failed.length === 0) out.line('everything has a name');
   }
   return failed.length === 0 ? 0 : 1;
+}
+
+/** The set-ups that this home's node keeps; a node that keeps none any more may have some of before. */
+function layersOf(context: CommandContext): LayerStore {
+  const home = homeOf(context);
+  const given = Object.entries(settingsOf(context, home).setupLayers ?? {}).filter(([, value]) => value !== undefined);
+  return new LayerStore(home.paths.layers, layerBoundsOf({ ...DEFAULT_LAYER_SETTINGS, ...Object.fromEntries(given) }));
 }
 
 /** `firecrew image remove NAME`: the name, and the artifact where no other name leads to it. VMs that run keep what they have open. */

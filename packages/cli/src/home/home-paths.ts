@@ -31,6 +31,8 @@ export interface HomePaths {
   /** Images, kernels and payloads of VMs. */
   readonly images: string;
   readonly node: string;
+  /** Set-ups that the node keeps. */
+  readonly layers: string;
   readonly shims: string;
   readonly database: string;
   readonly dataDir: string;
@@ -83,6 +85,7 @@ export function homePaths(root: string, isRoots: boolean = process.getuid?.() ==
     versions: join(root, 'versions'),
     images: join(root, 'images'),
     node,
+    layers: join(node, 'layers'),
     shims: join(node, 'shims.json'),
     database,
     dataDir: join(database, 'data'),

@@ -53,7 +53,11 @@ export async function prepareMission(options: RunOptions, place: CallerPlace): P
   const found = planSetup(options, paths);
   const setup = found.command === undefined || registry === undefined ? found.command : withRegistry(found.command, registry.url);
   const phases = expandPhases({ task, setup, check: options.check, allowEmpty: options.allowEmpty }, options.recipe);
-  const notes = [...(tree?.notes ?? []), ...found.notes];
+  const notes = [
+    ...(tree?.notes ?? []),
+    ...found.notes,
+    ...layerNotes(options.setupLayerFiles, setup, tree === undefined ? undefined : paths),
+  ];
   if (agent.notice !== undefined) notes.push(agent.notice);
   if (registry !== undefined) notes.push(`the set-up may reach the npm registry ${registry.entry} (${registry.rule.addresses.join(', ')})`);
   const strange = npm === undefined ? undefined : strangeAuthorities(npm, place.env);
@@ -77,6 +81,14 @@ export function planSetup(
       `the set-up may reach nothing; allow what it needs, such as ${detected.hosts.map((host) => `--setup-allow ${host}`).join(' ')}`,
     );
   return { command: detected.command, notes };
+}
+
+/** What a caller who wants a layer may not expect. */
+function layerNotes(files: readonly string[], setup: string | undefined, paths: ReadonlySet<string> | undefined): string[] {
+  if (files.length === 0) return [];
+  if (setup === undefined) return ['there is no set-up that could be kept as a layer'];
+  const absent = paths === undefined ? [] : files.filter((file) => !paths.has(file));
+  return absent.length === 0 ? [] : [`not in the tree, which is a part of what names the layer: ${absent.join(', ')}`];
 }
 
 /** Uploads what travels and gives the request that creates the mission. */
@@ -115,6 +127,8 @@ export function missionRequest(
     ...(timeoutMs === undefined ? {} : { turnTimeoutMs: timeoutMs }),
     ...(checkTimeoutMs === undefined ? {} : { checkTimeoutMs }),
     ...(setupTimeoutMs === undefined ? {} : { setupTimeoutMs }),
+    // A server of before layers refuses what it does not know.
+    ...(options.setupLayerFiles.length === 0 ? {} : { setupLayerFiles: [...options.setupLayerFiles] }),
   };
 }
 

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { type Driver, driverSchema } from '@firecrew/protocol';
+import { type Driver, driverSchema, layerFilesSchema } from '@firecrew/protocol';
 import { UsageError } from '../exit-codes.ts';
 import type { RecipeChoice } from './expand-phases.ts';
 import { parseDuration } from './parse-duration.ts';
@@ -18,6 +18,8 @@ export interface RunOptions {
   readonly check: string | undefined;
   /** A command; `detect` by the lock file; `none`. */
   readonly setup: { readonly command: string } | 'detect' | 'none';
+  /** Files of the tree that the set-up reads, when it is to be kept as a layer; else empty. */
+  readonly setupLayerFiles: readonly string[];
   readonly allowEmpty: boolean;
   /** Phases by a recipe rather than one that does the task. */
   readonly recipe: RecipeChoice | undefined;
@@ -64,6 +66,7 @@ export function readRunOptions(raw: Raw, env: Readonly<Record<string, string | u
     title: textOf(raw.title),
     check: textOf(raw.check),
     setup: raw.setup === false ? 'none' : typeof raw.setup === 'string' ? { command: raw.setup } : 'detect',
+    setupLayerFiles: readLayerFiles(raw),
     allowEmpty: raw.allowEmpty === true,
     recipe: readRecipe(raw),
     agentCommand,
@@ -122,6 +125,17 @@ function readTask(raw: Raw): RunOptions['task'] {
   if (text === undefined || text.trim() === '')
     throw wrong('no task was given', 'Say what is to be done with --task TEXT or --task-file FILE.');
   return { text };
+}
+
+function readLayerFiles(raw: Raw): string[] {
+  const files = listOf(raw.setupLayer).map((file) => file.replace(/^(\.\/)+/, ''));
+  if (files.length > 0 && raw.setup === false)
+    throw wrong('--setup-layer keeps a set-up, and --no-setup runs none', 'Leave out one of them.');
+  const parsed = layerFilesSchema.safeParse(files);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const named = typeof issue?.path[0] === 'number' ? ` ${JSON.stringify(files[issue.path[0]])}` : '';
+  throw wrong(`--setup-layer${named}: ${issue?.message ?? 'is no list of files'}`, 'Name files by their path from the root of the tree.');
 }
 
 function readRecipe(raw: Raw): RecipeChoice | undefined {

@@ -41,6 +41,12 @@ const firecrackerSchema = z.strictObject({
   ...bootKeys,
 });
 
+const setupLayersSchema = z.strictObject({
+  maxMib: z.int().min(1).optional(),
+  reserveMib: z.int().min(0).optional(),
+  unusedDays: z.number().positive().max(3650).optional(),
+});
+
 const limitsSchema = z.strictObject({
   turnTimeoutMs: durationMsSchema.optional(),
   checkTimeoutMs: durationMsSchema.optional(),
@@ -74,6 +80,7 @@ export const settingsSchema = z.strictObject({
   qemu: qemuSchema.optional(),
   firecracker: firecrackerSchema.optional(),
   imageFetch: z.strictObject({ enabled: z.boolean().optional(), diskReserveMib: z.int().min(0).optional() }).optional(),
+  setupLayers: setupLayersSchema.nullable().optional(),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error']).optional(),
 });
 export type Settings = z.infer<typeof settingsSchema>;

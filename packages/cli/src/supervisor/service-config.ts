@@ -90,6 +90,7 @@ export function nodeConfigOf(home: Home, settings: Settings): Readonly<Record<st
     ...(settings.qemu?.accelerator === undefined ? {} : { qemu: { ...settings.qemu, store: paths.images } }),
     ...(settings.firecracker === undefined ? {} : { firecracker: { ...settings.firecracker, store: paths.images } }),
     ...(settings.imageFetch === undefined ? {} : { imageFetch: settings.imageFetch }),
+    ...(settings.setupLayers === undefined ? {} : { setupLayers: settings.setupLayers }),
     ...(settings.logLevel === undefined ? {} : { logLevel: settings.logLevel }),
     allowHttp: true,
   };

@@ -41,11 +41,14 @@ export interface StoredArtifact {
   readonly sizeBytes: number;
 }
 
-/** A file of an artifact that was verified and is held open: what is read through the handle is what was verified. */
-export interface VerifiedFile extends ArtifactFile {
+/** A file that several VMs may read, held open by whoever opened it. */
+export interface SharedFile {
   readonly path: string;
   readonly handle: FileHandle;
 }
+
+/** A file of an artifact that was verified and is held open: what is read through the handle is what was verified. */
+export interface VerifiedFile extends ArtifactFile, SharedFile {}
 
 /** A verified artifact; `close` lets go of its files. */
 export interface OpenArtifact extends StoredArtifact {

@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
-import type { BootFiles } from '@firecrew/rootfs';
 import { CGROUP_ROOT, removeStaleGroups } from '../cgroup/vm-cgroup.ts';
 import type { MachineBoot } from '../machine/boot-machine.ts';
 import { badSpec, checkVmSpec } from '../machine/check-vm-spec.ts';
 import { startVm } from '../machine/start-vm.ts';
-import type { OpenBootFiles } from '../machine/vm-assets.ts';
+import type { OpenBootFiles, VmFiles } from '../machine/vm-assets.ts';
 import type { VmFolder } from '../machine/vm-folder.ts';
 import type { BootSpec, Driver, DriverProbe, Vm } from '../port/driver.ts';
 import { machineId } from '../processes/machine-id.ts';
@@ -79,7 +78,7 @@ export class FirecrackerDriver implements Driver {
     return startVm(spec, this.#options.openFiles, (places, files, rescue) => this.#plan(spec, places, files, rescue));
   }
 
-  async #plan(spec: BootSpec, places: VmFolder, files: BootFiles, rescue: boolean): Promise<Omit<MachineBoot, 'initrd' | 'files'>> {
+  async #plan(spec: BootSpec, places: VmFolder, files: VmFiles, rescue: boolean): Promise<Omit<MachineBoot, 'initrd' | 'files'>> {
     // The jailer names the jail after the file, not after a link to it.
     const program = await realpath(this.#settings.program).catch(() => this.#settings.program);
     const settings = { ...this.#settings, program };

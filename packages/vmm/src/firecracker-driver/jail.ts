@@ -3,7 +3,7 @@ import type { Stats } from 'node:fs';
 import { chmod, chown, link, mkdir, stat, symlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { CodedError, codeOf, messageOf } from '@firecrew/base';
-import type { VerifiedFile } from '@firecrew/rootfs';
+import type { SharedFile } from '@firecrew/rootfs';
 import type { RunPlaces } from './run-places.ts';
 
 /** Time for the copy of one file, in `ms`. */
@@ -53,7 +53,7 @@ export type Placing = 'linked' | 'copied';
  * Puts a read-only file of the store into a jail: by hard link where that is on the same file system and nobody but root can change it,
  * else as a copy of root's. Throws `jail_failed`, also when the path leads to another file than the one that was checked.
  */
-export async function placeShared(jail: Jail, name: string, file: VerifiedFile): Promise<Placing> {
+export async function placeShared(jail: Jail, name: string, file: SharedFile): Promise<Placing> {
   const target = join(jail.root, name);
   const held = await file.handle.stat();
   try {
@@ -89,7 +89,8 @@ async function tryLink(path: string, target: string): Promise<boolean> {
     await link(path, target);
     return true;
   } catch (error) {
-    if (codeOf(error) === 'EXDEV') return false;
+    // A layer may be collected while it is used: what is held open is copied.
+    if (codeOf(error) === 'EXDEV' || codeOf(error) === 'ENOENT') return false;
     throw error;
   }
 }

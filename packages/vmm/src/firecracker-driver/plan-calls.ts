@@ -29,8 +29,11 @@ export interface DiskSerials {
   readonly base: string;
   readonly payload: string;
   readonly scratch: string;
+  /** Undefined for a VM without that disk. */
+  readonly layer: string | undefined;
 }
 
+const DISK_NAMES = ['base', 'scratch', 'payload', 'layer'] as const satisfies (keyof DiskSerials)[];
 /** Every VM has its own socket, so the number tells nobody apart. */
 const GUEST_CID = 3;
 /** Bytes of the serial of a virtio disk. */
@@ -53,6 +56,7 @@ export function planCalls(vm: FirecrackerVm, features: FirecrackerFeatures): Api
     put('/boot-source', { kernel_image_path: paths.kernel, initrd_path: paths.initrd, boot_args: kernelCommandLine(vm) }),
     drive('base', paths.base, true, 'Unsafe'),
     drive('payload', paths.payload, true, 'Unsafe'),
+    ...(vm.serials.layer === undefined ? [] : [drive('layer', paths.layer, true, 'Unsafe')]),
     drive('scratch', paths.scratch, false, 'Writeback', scratch),
     put('/vsock', { guest_cid: GUEST_CID, uds_path: paths.vsock }),
     put('/entropy', {}),
@@ -69,7 +73,7 @@ export function kernelCommandLine({ serials, rescue }: Pick<FirecrackerVm, 'seri
     'console=ttyS0 quiet loglevel=3 reboot=k panic=1 random.trust_cpu=on',
     'i8042.noaux i8042.nomux i8042.nopnp i8042.dumbkbd',
     `firecrew.link=vsock:${LINK_VSOCK_PORT}`,
-    ...(['base', 'scratch', 'payload'] as const).map((name) => `firecrew.${name}=serial:${serials[name]}`),
+    ...DISK_NAMES.flatMap((name) => (serials[name] === undefined ? [] : [`firecrew.${name}=serial:${serials[name]}`])),
     ...(rescue ? ['firecrew.rescue=1'] : []),
   ].join(' ');
 }

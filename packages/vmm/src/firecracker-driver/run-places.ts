@@ -14,6 +14,7 @@ export const RUN_NAMES = {
   initrd: 'initrd',
   base: 'base',
   payload: 'payload',
+  layer: 'layer',
   scratch: 'scratch',
 } as const;
 export type RunName = keyof typeof RUN_NAMES;

@@ -1,6 +1,6 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { BootFiles } from '@firecrew/rootfs';
+import type { VmFiles } from '../machine/vm-assets.ts';
 import { vmCommand } from '../machine/vm-command.ts';
 import { giveTo, type VmFolder } from '../machine/vm-folder.ts';
 import type { BootSpec, GuestOwner } from '../port/driver.ts';
@@ -20,7 +20,7 @@ export interface FirecrackerLaunch {
   readonly id: string;
   readonly places: VmFolder;
   readonly run: RunPlaces;
-  readonly files: BootFiles;
+  readonly files: VmFiles;
   readonly rescue: boolean;
 }
 
@@ -54,8 +54,8 @@ export function parentGroup({ cgroupRoot }: FirecrackerSettings, { parentCgroup 
   return join(cgroupRoot, parentCgroup ?? PARENT_CGROUP);
 }
 
-/** Files of the store travel as descriptors, in this order from 3 on: the VM's user needs no way to their folders. */
-const PASSED = ['vmlinux', 'base', 'payload'] as const;
+/** Files of the stores travel as descriptors, in this order from 3 on: the VM's user needs no way to their folders. */
+const PASSED = ['vmlinux', 'base', 'payload', 'layer'] as const;
 const FIRST_PASSED_FD = 3;
 
 function plainWorkplace(launch: FirecrackerLaunch): Workplace {
@@ -77,7 +77,7 @@ function plainWorkplace(launch: FirecrackerLaunch): Workplace {
       const process = spawnVmm(program, args, {
         cwd: '/',
         env: { [ATTEMPT_VARIABLE]: spec.attemptMarker },
-        stdio: ['ignore', 'pipe', 'pipe', ...PASSED.map((name) => files[name].handle.fd)],
+        stdio: ['ignore', 'pipe', 'pipe', ...PASSED.flatMap((name) => files[name]?.handle.fd ?? [])],
         detached: true,
         ...user,
       });
@@ -89,6 +89,7 @@ function plainWorkplace(launch: FirecrackerLaunch): Workplace {
           kernel: passed('vmlinux'),
           base: passed('base'),
           payload: passed('payload'),
+          layer: passed('layer'),
           scratch: places.scratch,
           initrd: rescue ? places.rescueInitrd : places.initrd,
         },
@@ -96,6 +97,7 @@ function plainWorkplace(launch: FirecrackerLaunch): Workplace {
           base: diskSerial(base),
           payload: diskSerial(payload),
           scratch: diskSerial(await stat(places.scratch, { bigint: true })),
+          layer: files.layer === undefined ? undefined : diskSerial(await files.layer.handle.stat({ bigint: true })),
         },
       };
     },
@@ -134,7 +136,12 @@ function jailedWorkplace(launch: FirecrackerLaunch, jailer: JailerSettings, owne
       return {
         process,
         paths: namesIn('/'),
-        serials: { base: await serial('base'), payload: await serial('payload'), scratch: await serial('scratch') },
+        serials: {
+          base: await serial('base'),
+          payload: await serial('payload'),
+          scratch: await serial('scratch'),
+          layer: launch.files.layer === undefined ? undefined : await serial('layer'),
+        },
       };
     },
   };
@@ -144,6 +151,7 @@ async function fillJail(jail: Jail, { files, places, rescue }: FirecrackerLaunch
   await placeShared(jail, RUN_NAMES.kernel, files.vmlinux);
   await placeShared(jail, RUN_NAMES.base, files.base);
   await placeShared(jail, RUN_NAMES.payload, files.payload);
+  if (files.layer !== undefined) await placeShared(jail, RUN_NAMES.layer, files.layer);
   await placeOwn(jail, RUN_NAMES.initrd, rescue ? places.rescueInitrd : places.initrd);
   await placeOwn(jail, RUN_NAMES.scratch, places.scratch);
 }

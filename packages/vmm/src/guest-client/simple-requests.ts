@@ -16,9 +16,9 @@ export async function guestHealth(session: LinkSession): Promise<GuestHealth> {
   return head;
 }
 
-/** Asks the guest agent to kill what it runs and to end. Settles when it has said that it will. */
-export function shutdownGuest(session: LinkSession, timeoutMs: number = CALL_TIMEOUT_MS): Promise<void> {
-  return requestOnly(session, { t: 'shutdown' }, timeoutMs);
+/** Asks the guest agent to kill what it runs, to remove the folders `forget`, and to end. Settles when it has said that it will. */
+export function shutdownGuest(session: LinkSession, timeoutMs: number = CALL_TIMEOUT_MS, forget: readonly string[] = []): Promise<void> {
+  return requestOnly(session, { t: 'shutdown', ...(forget.length === 0 ? {} : { forget: [...forget] }) }, timeoutMs);
 }
 
 /** Sends a request whose whole answer is its head. */

@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream';
 import { CodedError } from '@firecrew/base';
 import { type LinkSession, type LinkStream, MAX_HEAD_BYTES } from '@firecrew/link';
-import { type HostRequest, putEndSchema, type Trailer, trailerReplySchema } from '@firecrew/protocol';
+import { type HostRequest, type PutEnd, putEndSchema, type Trailer, trailerReplySchema } from '@firecrew/protocol';
 import { type ArchiveTrailer, type ByteStream, writeLent } from '@firecrew/workspace';
 import type { OutgoingTree, TreeExclusion } from '../port/driver.ts';
 import { NO_EXCLUSION, trimExclusion } from '../tree-transfer/select-tree.ts';
 import { checkReceived } from '../tree-transfer/trailer.ts';
 import { CALL_TIMEOUT_MS, TRANSFER_IDLE_MS, withDeadline } from './deadlines.ts';
-import { expectAccepted, GuestRefusal, readBody } from './read-body.ts';
+import { badReply, expectAccepted, GuestRefusal, readBody } from './read-body.ts';
 
 /** How a tree is put. */
 export interface PutOptions {
@@ -15,6 +15,8 @@ export interface PutOptions {
   readonly readOnly?: boolean;
   /** Content bytes the guest accepts; default {@link DEFAULT_PUT_BYTES}. */
   readonly maxBytes?: number;
+  /** What becomes of what the folder holds; default: the tree takes its place. */
+  readonly onto?: NonNullable<Extract<HostRequest, { t: 'put' }>['onto']>;
   /** Time without progress after which the transfer is given up, in `ms`. */
   readonly idleMs?: number;
 }
@@ -22,15 +24,11 @@ export interface PutOptions {
 /** Content bytes of a put where the caller sets no limit. */
 export const DEFAULT_PUT_BYTES = 16 * 1024 ** 3;
 
-/** Sends a tar to the guest, where it takes the place of `path` as a whole. A chunk is done with before the next is asked for. Throws `guest_refused`, `transfer_stalled` or a link error. */
-export async function putTree(
-  session: LinkSession,
-  path: string,
-  tar: ByteStream,
-  options: PutOptions = {},
-): Promise<{ readonly entries: number; readonly bytes: number }> {
+/** Sends a tar to the guest, where it takes the place of `path` as a whole, unless `onto` says otherwise. A chunk is done with before the next is asked for. Throws `guest_refused`, `transfer_stalled` or a link error. */
+export async function putTree(session: LinkSession, path: string, tar: ByteStream, options: PutOptions = {}): Promise<Omit<PutEnd, 'ok'>> {
   const maxBytes = options.maxBytes ?? DEFAULT_PUT_BYTES;
-  const stream = session.open({ t: 'put', path, readOnly: options.readOnly ?? false, maxBytes } satisfies HostRequest);
+  const { onto, readOnly = false } = options;
+  const stream = session.open({ t: 'put', path, readOnly, maxBytes, ...(onto === undefined ? {} : { onto }) } satisfies HostRequest);
   const idleMs = options.idleMs ?? TRANSFER_IDLE_MS;
   try {
     await withDeadline(stream, 'put', CALL_TIMEOUT_MS, () => expectAccepted(stream, 'put'));
@@ -43,7 +41,11 @@ export async function putTree(
     const sent = writeLent(watch.each(tar), stream).then(() => stream.end());
     const [, end] = await Promise.all([sent, readBody(stream, 'put', putEndSchema)]);
     if (!end.ok) throw new GuestRefusal('put', end);
-    return { entries: end.entries, bytes: end.bytes };
+    // An agent that does not know the way takes the usual one.
+    if ((onto === 'over' && end.replaced === undefined) || (onto === 'out' && end.out === undefined))
+      throw badReply('put', `no word of how the tree was put ${onto}`);
+    const { ok: _ok, ...put } = end;
+    return put;
   } catch (error) {
     stream.destroy();
     throw watch.late() ?? error;

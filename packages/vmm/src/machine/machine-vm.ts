@@ -1,5 +1,7 @@
+import { dirname } from 'node:path';
 import { CodedError, codeOf } from '@firecrew/base';
 import type { LinkSession } from '@firecrew/link';
+import { readDiskState } from '@firecrew/rootfs';
 import { isLinkError } from '../guest-client/execs.ts';
 import { shutdownGuest } from '../guest-client/simple-requests.ts';
 import { getTree } from '../guest-client/transfers.ts';
@@ -11,6 +13,8 @@ import type { BootedMachine, Machine } from './machine.ts';
 
 /** Time a guest has to sync its disk and reset after it was asked to, in `ms`; emulation is slow. */
 export const GUEST_SHUTDOWN_MS = 5000;
+/** Time a guest has to end when its disk is to be kept, in `ms`: all that it wrote has to reach the disk. */
+export const GUEST_SEAL_MS = 60_000;
 
 /** Boots the VM that reads the dead one's disk. */
 export type BootRescue = () => Promise<BootedMachine>;
@@ -24,12 +28,13 @@ export class MachineVm implements Vm {
   readonly exited: Promise<VmExit>;
   readonly #spec: BootSpec;
   readonly #booted: BootedMachine;
+  readonly #scratch: string;
   readonly #bootRescue: BootRescue;
   #rescue: Promise<BootedMachine> | undefined;
   #stopped: Promise<Stopped> | undefined;
   #destroyed: Promise<DestroyReport> | undefined;
 
-  constructor(spec: BootSpec, booted: BootedMachine, bootRescue: BootRescue) {
+  constructor(spec: BootSpec, booted: BootedMachine, scratch: string, bootRescue: BootRescue) {
     this.id = spec.vmId;
     const { workspace, home, tmp, agentDir, taskDir } = guestPaths('/');
     this.guestPaths = { workspace, home, tmp, agentDir, taskDir };
@@ -37,6 +42,7 @@ export class MachineVm implements Vm {
     this.exited = booted.machine.exited;
     this.#spec = spec;
     this.#booted = booted;
+    this.#scratch = scratch;
     this.#bootRescue = bootRescue;
     void booted.machine.exited.then(({ detail }) => {
       booted.endpoint.fail(
@@ -70,6 +76,25 @@ export class MachineVm implements Vm {
     this.#rescue ??= this.#bootRescue();
     const { endpoint } = await this.#rescue;
     return getTree(await endpoint.session(), 'rescue', path, exclude);
+  }
+
+  /** What is of this VM alone goes before its end: the folders of its agent, whose like the next guest makes. */
+  async seal(): Promise<string> {
+    const { endpoint, machine } = this.#booted;
+    await shutdownGuest(await endpoint.session(), GUEST_SEAL_MS, [dirname(IN_GUEST.state)]);
+    machine.expectEnd();
+    if (!(await endsWithin(machine, GUEST_SEAL_MS))) throw this.#unclean(`it did not end within ${GUEST_SEAL_MS} ms`);
+    await this.#stop();
+    const state = await readDiskState(this.#scratch);
+    if (state !== 'clean') throw this.#unclean(`its disk is ${state}`);
+    return this.#scratch;
+  }
+
+  #unclean(why: string): CodedError {
+    return new CodedError('guest_unclean', `VM ${this.id} did not end in order: ${why}.`, {
+      id: this.id,
+      action: 'Destroy it; its disk is of no use to another VM.',
+    });
   }
 
   destroy(): Promise<DestroyReport> {

@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CodedError, messageOf } from '@firecrew/base';
-import { type BootFiles, createScratch } from '@firecrew/rootfs';
+import { createScratch } from '@firecrew/rootfs';
 import { packTree } from '@firecrew/workspace';
 import { putTree } from '../guest-client/transfers.ts';
 import type { BootSpec, Vm } from '../port/driver.ts';
@@ -10,14 +10,14 @@ import { killMarked } from '../processes/marked-processes.ts';
 import { bootMachine, type MachineBoot } from './boot-machine.ts';
 import type { BootedMachine } from './machine.ts';
 import { MachineVm } from './machine-vm.ts';
-import { IN_VM, type OpenBootFiles } from './vm-assets.ts';
+import { IN_VM, type OpenBootFiles, type VmFiles } from './vm-assets.ts';
 import { giveTo, makeVmFolder, type VmFolder } from './vm-folder.ts';
 
 /** Time from the start of the VMM to the guest agent's first answer, in `ms`; emulation on a busy host takes most of it. */
 export const VM_BOOT_TIMEOUT_MS = 90_000;
 
 /** What a driver says of one boot: the VM itself, or the second one that reads the disk of the first when it is dead. */
-export type PlanBoot = (places: VmFolder, files: BootFiles, rescue: boolean) => Promise<Omit<MachineBoot, 'initrd' | 'files'>>;
+export type PlanBoot = (places: VmFolder, files: VmFiles, rescue: boolean) => Promise<Omit<MachineBoot, 'initrd' | 'files'>>;
 
 /**
  * Makes folder and disk of a VM whose spec is checked, boots it, and gives it its roots. Rejects with `boot_failed` or
@@ -26,7 +26,7 @@ export type PlanBoot = (places: VmFolder, files: BootFiles, rescue: boolean) => 
 export async function startVm(spec: BootSpec, openFiles: OpenBootFiles, plan: PlanBoot): Promise<Vm> {
   const places = await makeVmFolder(spec);
   const boot = async (rescue: boolean): Promise<BootedMachine> => {
-    const files = await openFiles();
+    const files = { ...(await openFiles()), layer: spec.layer };
     try {
       const initrd = rescue ? places.rescueInitrd : places.initrd;
       return await bootMachine(spec, { ...(await plan(places, files, rescue)), files, initrd });
@@ -40,7 +40,7 @@ export async function startVm(spec: BootSpec, openFiles: OpenBootFiles, plan: Pl
     await giveTo(spec.owner, places.scratch, 0o600);
     booted = await boot(false);
     await sendRoots(spec, booted, places);
-    return new MachineVm(spec, booted, () => boot(true));
+    return new MachineVm(spec, booted, places.scratch, () => boot(true));
   } catch (cause) {
     await undo(spec, booted);
     throw new CodedError('boot_failed', `VM ${spec.vmId} did not come up: ${messageOf(cause)}`, {

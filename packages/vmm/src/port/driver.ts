@@ -1,5 +1,6 @@
 import type { LinkRefusal, LinkSession, LinkStream } from '@firecrew/link';
 import type { GuestRequest, HostRequest, Isolation, Trailer } from '@firecrew/protocol';
+import type { SharedFile } from '@firecrew/rootfs';
 import type { ArchiveTrailer, ByteSource } from '@firecrew/workspace';
 
 /** What a driver found out about this machine. */
@@ -37,6 +38,8 @@ export interface BootSpec {
   readonly caBundle: string | null;
   readonly limits: { readonly memoryMib: number; readonly diskMib: number };
   readonly owner?: GuestOwner;
+  /** Disk of an earlier VM of this image, below what this one writes; a driver without layers refuses it. Held open by the caller until `destroy`. */
+  readonly layer?: SharedFile;
   /** Without it a driver that cannot isolate here refuses to boot. */
   readonly allowUnisolated: boolean;
   /**
@@ -107,6 +110,11 @@ export interface Vm {
    * Rejects with `rescue_refused` for a path that leads elsewhere.
    */
   rescue(path: string, exclude?: TreeExclusion): Promise<OutgoingTree>;
+  /**
+   * Ends the guest in order and gives the host path of its disk, a clean file system that may be moved away. Absent where a VM has none.
+   * Rejects with `guest_unclean` when there was no orderly end.
+   */
+  seal?(): Promise<string>;
   /** Ends everything the VM is and owns. Idempotent; never rejects. */
   destroy(): Promise<DestroyReport>;
   /** Settles when the VM's own process is gone. Never rejects. */

@@ -71,6 +71,7 @@ export function checkBootSpec(spec: BootSpec): void {
   const binds = spec.bindPaths.flatMap(({ source, target }) => [source, target]);
   const bad = [...paths, ...binds].find((path) => !isAbsolute(path) || path.includes('\0'));
   if (bad !== undefined) throw badSpec(spec, `${JSON.stringify(bad)} is no absolute path`);
+  if (spec.layer !== undefined) throw badSpec(spec, 'a sandbox has no disk that could lie on a layer');
   if (!/^[A-Za-z0-9_.:/-]{8,200}$/.test(spec.attemptMarker))
     throw badSpec(spec, 'the attempt marker has another form than 8 to 200 plain characters');
   const length = Buffer.byteLength(guestFolder(spec.folder).socketPath);

@@ -11,6 +11,8 @@ export interface QemuMachine {
   readonly initrd: string;
   readonly base: string;
   readonly payload: string;
+  /** Undefined for none. */
+  readonly layer: string | undefined;
   /** The VM's own disk. Writable in a rescue too: what a killed VM left in its journal has to be replayed first. */
   readonly scratch: string;
   /** Only read what the scratch disk of a dead VM holds; nothing of it or of the image is executed. */
@@ -51,6 +53,7 @@ export function qemuArguments(vm: QemuMachine): string[] {
     ...['-kernel', vm.kernel, '-initrd', vm.initrd, '-append', kernelCommandLine(vm)],
     ...disk('base', vm.base, true),
     ...disk('payload', vm.payload, true),
+    ...(vm.layer === undefined ? [] : disk('layer', vm.layer, true)),
     ...disk('scratch', vm.scratch, false),
     ...['-object', 'rng-random,id=entropy,filename=/dev/urandom', '-device', 'virtio-rng-pci,rng=entropy'],
     ...['-device', 'pvpanic-pci'],
@@ -67,7 +70,7 @@ export function qemuArguments(vm: QemuMachine): string[] {
 }
 
 /** What the kernel and guest-init are told; every process of the guest can read it, so it holds no secret. */
-export function kernelCommandLine(vm: Pick<QemuMachine, 'rescue'>): string {
+export function kernelCommandLine(vm: Pick<QemuMachine, 'rescue' | 'layer'>): string {
   return [
     'console=ttyS0 quiet loglevel=3 panic=-1 reboot=k,force random.trust_cpu=on',
     // Emulated on a busy host the timer may come too late for the kernel's test of it, which then panics.
@@ -78,6 +81,7 @@ export function kernelCommandLine(vm: Pick<QemuMachine, 'rescue'>): string {
     `firecrew.base=serial:${DISK_SERIAL.base}`,
     `firecrew.scratch=serial:${DISK_SERIAL.scratch}`,
     `firecrew.payload=serial:${DISK_SERIAL.payload}`,
+    ...(vm.layer === undefined ? [] : [`firecrew.layer=serial:${DISK_SERIAL.layer}`]),
     ...(vm.rescue ? ['firecrew.rescue=1'] : []),
   ].join(' ');
 }

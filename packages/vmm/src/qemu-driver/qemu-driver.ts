@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import type { BootFiles } from '@firecrew/rootfs';
 import type { LimitsVerdict } from '../cgroup/judge-limits.ts';
 import { type CgroupPlaces, type GroupSettings, VmGroups } from '../cgroup/vm-groups.ts';
 import { type GroupLimit, vmLimits } from '../cgroup/vm-limits.ts';
@@ -8,7 +7,7 @@ import type { MachineBoot } from '../machine/boot-machine.ts';
 import { checkVmSpec } from '../machine/check-vm-spec.ts';
 import type { Machine } from '../machine/machine.ts';
 import { startVm, VM_BOOT_TIMEOUT_MS } from '../machine/start-vm.ts';
-import type { Accelerator, MachineModel, OpenBootFiles } from '../machine/vm-assets.ts';
+import type { Accelerator, MachineModel, OpenBootFiles, VmFiles } from '../machine/vm-assets.ts';
 import type { VmFolder } from '../machine/vm-folder.ts';
 import type { BootSpec, Driver, DriverProbe, Vm } from '../port/driver.ts';
 import { machineId } from '../processes/machine-id.ts';
@@ -78,7 +77,7 @@ export class QemuDriver implements Driver {
     spec: BootSpec,
     verdict: LimitsVerdict,
     places: VmFolder,
-    files: BootFiles,
+    files: VmFiles,
     rescue: boolean,
   ): Promise<Omit<MachineBoot, 'initrd' | 'files'>> {
     const { accelerator, machine = 'q35', cpus = 1, bootTimeoutMs = VM_BOOT_TIMEOUT_MS } = this.#options;

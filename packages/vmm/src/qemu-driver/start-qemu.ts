@@ -2,10 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createServer, type Server, type Socket } from 'node:net';
 import { CodedError, messageOf } from '@firecrew/base';
 import { checkSocketPath } from '@firecrew/link';
-import type { BootFiles } from '@firecrew/rootfs';
 import { wasOutOfMemory } from '../cgroup/vm-cgroup.ts';
 import { ConsoleTail } from '../machine/console-tail.ts';
 import type { Machine } from '../machine/machine.ts';
+import type { VmFiles } from '../machine/vm-assets.ts';
 import { vmCommand } from '../machine/vm-command.ts';
 import { giveTo } from '../machine/vm-folder.ts';
 import type { GuestOwner, VmExit } from '../port/driver.ts';
@@ -22,8 +22,8 @@ const MESSAGE_BYTES = 4096;
 /** What one QEMU is started with. */
 export interface QemuLaunch {
   readonly program: string;
-  readonly files: BootFiles;
-  readonly machine: Omit<QemuMachine, (typeof PASSED)[number]>;
+  readonly files: VmFiles;
+  readonly machine: Omit<QemuMachine, PassedName>;
   readonly owner: GuestOwner | undefined;
   readonly attemptMarker: string;
   /** The group that it joins before it runs; undefined for none. */
@@ -44,12 +44,13 @@ export async function startQemu(launch: QemuLaunch): Promise<Machine> {
   const monitor = await listenOnce(machine.qmpSocket, launch.owner);
   try {
     const device = machine.accelerator === 'kvm' ? '/dev/kvm' : undefined;
-    const wanted = qemuArguments({ ...machine, ...passedPaths() });
+    const passed = passFiles(launch.files);
+    const wanted = qemuArguments({ ...machine, ...passed.paths });
     const { program, args, user } = await vmCommand(launch.program, wanted, launch.owner, device, launch.group?.path);
     const child = spawn(program, args, {
       cwd: '/',
       env: { [ATTEMPT_VARIABLE]: launch.attemptMarker },
-      stdio: ['ignore', 'pipe', 'pipe', ...PASSED.map((name) => launch.files[name].handle.fd)],
+      stdio: ['ignore', 'pipe', 'pipe', ...passed.fds],
       detached: true,
       ...user,
     });
@@ -124,13 +125,18 @@ function late(): Promise<never> {
   });
 }
 
-/** Files of the store travel as descriptors, in this order from 3 on: the VM's user needs no way to their folders. */
-const PASSED = ['kernel', 'base', 'payload'] as const;
+/** Files of the stores travel as descriptors, in this order from 3 on: the VM's user needs no way to their folders. */
+const PASSED = ['kernel', 'base', 'payload', 'layer'] as const;
+type PassedName = (typeof PASSED)[number];
 const FIRST_PASSED_FD = 3;
 
-function passedPaths(): Record<(typeof PASSED)[number], string> {
-  const path = (name: (typeof PASSED)[number]): string => `/proc/self/fd/${FIRST_PASSED_FD + PASSED.indexOf(name)}`;
-  return { kernel: path('kernel'), base: path('base'), payload: path('payload') };
+function passFiles(files: VmFiles): { readonly fds: readonly number[]; readonly paths: Pick<QemuMachine, PassedName> } {
+  const path = (name: PassedName): string => `/proc/self/fd/${FIRST_PASSED_FD + PASSED.indexOf(name)}`;
+  const { layer } = files;
+  return {
+    fds: PASSED.flatMap((name) => files[name]?.handle.fd ?? []),
+    paths: { kernel: path('kernel'), base: path('base'), payload: path('payload'), layer: layer === undefined ? undefined : path('layer') },
+  };
 }
 
 async function listenOnce(path: string, owner: GuestOwner | undefined): Promise<{ server: Server; connected: Promise<Socket> }> {

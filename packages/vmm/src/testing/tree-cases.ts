@@ -60,6 +60,26 @@ export const treeCases: readonly DriverCase[] = [
     await putTree(session, workspace, packTree(join(folder, 'tree/src')).stream);
     assert.equal((await shell(vm, 'ls -A')).output, '.git\nrun.sh\n');
   }),
+  treeCase('a tree that is put over a folder leaves what else is there, and wins where both have a path', async ({ vm }, folder) => {
+    const session = await vm.session();
+    const { workspace } = vm.guestPaths;
+    await putTree(session, workspace, packTree(join(folder, 'tree/src')).stream);
+    await shell(vm, 'mkdir -p src/made big/made && echo of-the-set-up > src/run.sh && echo kept > src/made/kept && ln -s /nowhere link');
+    const put = await putTree(session, workspace, packTree(join(folder, 'tree')).stream, { onto: 'over' });
+    assert.deepEqual(put, { entries: 4, bytes: 2_000_000 + 19, replaced: 3 });
+    const { output } = await shell(vm, 'ls -A . src && ./link && cat src/made/kept && test -w big && stat -c %s big');
+    assert.equal(output, '.:\nbig\nempty\nlink\nrun.sh\nsrc\n\nsrc:\nmade\nrun.sh\nran\nkept\n2000000\n');
+  }),
+  treeCase('a tree is taken out of a folder as far as the folder has it', async ({ vm }, folder) => {
+    const session = await vm.session();
+    const { workspace } = vm.guestPaths;
+    const tree = () => packTree(join(folder, 'tree')).stream;
+    await putTree(session, workspace, tree());
+    await shell(vm, 'echo more >> src/run.sh; rm link; echo made > src/made');
+    const { out } = await putTree(session, workspace, tree(), { onto: 'out' });
+    assert.deepEqual(out, { removed: 1, absent: 1, differing: 1, named: ['src/run.sh'] });
+    assert.equal((await shell(vm, 'find . | sort')).output, '.\n./empty\n./src\n./src/made\n./src/run.sh\n');
+  }),
   treeCase('a cut archive changes nothing', async ({ vm }, folder) => {
     const session = await vm.session();
     const { workspace } = vm.guestPaths;

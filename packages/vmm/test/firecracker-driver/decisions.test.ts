@@ -27,8 +27,9 @@ const vm: FirecrackerVm = {
     base: '/base',
     payload: '/payload',
     scratch: '/scratch',
+    layer: '/layer',
   },
-  serials: { base: '1', payload: '2', scratch: '3' },
+  serials: { base: '1', payload: '2', scratch: '3', layer: undefined },
   rescue: false,
 };
 
@@ -115,12 +116,23 @@ describe('the configuration of a VM', () => {
     expect(drives.every(({ body }) => body?.is_root_device === false && body.io_engine === 'Sync')).toBe(true);
   });
 
+  it('attaches a layer read-only where there is one, and tells guest-init of it', () => {
+    const layered = { ...vm, serials: { ...vm.serials, layer: '4' } };
+    const [drive] = planCalls(layered, featuresOf('1.17.0')).filter(({ path }) => path === '/drives/layer');
+    expect(drive?.body).toMatchObject({ path_on_host: '/layer', is_read_only: true, is_root_device: false });
+    expect(kernelCommandLine(layered)).toContain(' firecrew.layer=serial:4');
+    expect(kernelCommandLine(vm)).not.toContain('layer');
+  });
+
   it('has no network card', () => {
     for (const { path } of planCalls(limited, featuresOf('1.17.0'))) expect(path).not.toMatch(/network|mmds/);
   });
 
   it('tells the kernel what it needs, within 2,048 bytes with what Firecracker adds', () => {
-    const line = kernelCommandLine({ serials: { base: '9'.repeat(20), payload: '8'.repeat(20), scratch: '7'.repeat(20) }, rescue: true });
+    const line = kernelCommandLine({
+      serials: { base: '9'.repeat(20), payload: '8'.repeat(20), scratch: '7'.repeat(20), layer: '6'.repeat(20) },
+      rescue: true,
+    });
     const words = line.split(' ');
     expect(words).toEqual(expect.arrayContaining(['reboot=k', 'panic=1', `firecrew.link=vsock:${LINK_VSOCK_PORT}`, 'firecrew.rescue=1']));
     expect(line).not.toMatch(/nomodule|pci=off|nr_uarts=0/);

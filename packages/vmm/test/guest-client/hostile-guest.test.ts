@@ -67,6 +67,15 @@ describe('a hostile guest', () => {
     await expect(guestHealth(session)).rejects.toMatchObject({ code: 'guest_reply_invalid' });
   });
 
+  it.each(['over', 'out'] as const)(
+    'of before layers, which puts a tree that is to go %s in the usual way, is told apart',
+    async (onto) => {
+      const session = await guest(answer(JSON.stringify({ ok: true, entries: 1, bytes: 1 })));
+      await expect(putTree(session, '/workspace', Readable.from([]), { onto })).rejects.toMatchObject({ code: 'guest_reply_invalid' });
+      expect(await putTree(session, '/workspace', Readable.from([]))).toEqual({ entries: 1, bytes: 1 });
+    },
+  );
+
   it('that refuses keeps its own reason, without control characters', async () => {
     const session = await guest((stream) => stream.reply({ ok: false, code: 'no', message: 'a\u001b[2Jb' }));
     await expect(startExec(session, { id: 'a', argv: ['x'], cwd: '/', timeoutMs: 1000 })).rejects.toMatchObject({

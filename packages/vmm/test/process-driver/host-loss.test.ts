@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -93,6 +93,13 @@ describe('what a guest is made of', () => {
     { what: 'a relative bind', over: { bindPaths: [{ source: '/usr', target: 'x' }] } },
   ])('$what is refused before anything is made', async ({ over }) => {
     await expect(new ProcessDriver({ bubblewrap: 'off' }).boot(newSpec(over))).rejects.toMatchObject({ code: 'bad_boot_spec' });
+  });
+
+  it('a layer is refused: a sandbox has no disk to lie on it', async () => {
+    const handle = await open('/dev/null');
+    const layer = { path: '/dev/null', handle };
+    await expect(new ProcessDriver({ bubblewrap: 'off' }).boot(newSpec({ layer }))).rejects.toMatchObject({ code: 'bad_boot_spec' });
+    await handle.close();
   });
 
   it('a folder that holds something is refused and left as it is', async () => {

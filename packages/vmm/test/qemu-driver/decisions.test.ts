@@ -11,6 +11,7 @@ const machine: QemuMachine = {
   initrd: '/i',
   base: '/b',
   payload: '/p',
+  layer: undefined,
   scratch: '/s',
   rescue: false,
   linkSocket: '/l/s',
@@ -64,6 +65,15 @@ describe('the command line of QEMU', () => {
     ]);
     expect(kernelCommandLine({ ...machine, rescue: true })).toContain('firecrew.rescue=1');
     expect(kernelCommandLine(machine)).not.toContain('rescue');
+  });
+
+  it("attaches a layer read-only, before the VM's own disk, and tells guest-init of it", () => {
+    const layered = { ...machine, layer: '/layer' };
+    const disks = options(qemuArguments(layered)).flatMap(([option, value]) => (option === '-blockdev' ? [value] : []));
+    expect(disks[2]).toBe('driver=raw,node-name=layer,read-only=on,file.driver=file,file.filename=/layer');
+    expect(qemuArguments(layered)).toContain('virtio-blk-pci,drive=layer,serial=firecrew-layer');
+    expect(kernelCommandLine(layered)).toContain(' firecrew.layer=serial:firecrew-layer');
+    expect(kernelCommandLine(machine)).not.toContain('layer');
   });
 
   it('lets no path begin another option of a list', () => {

@@ -16,6 +16,7 @@ export {
 } from './read-snapshot.ts';
 export { type ScannedTree, scanTree } from './scan-tree.ts';
 export { STAGING_PREFIX } from './swap-folder.ts';
+export { MAX_NAMED_DIFFERENCES, type TakenOut, takeTreeOut } from './take-out.ts';
 export {
   type ArchiveTrailer,
   MAX_COUNTED_FILES,
@@ -26,7 +27,15 @@ export {
   type SkippedPath,
 } from './tree-report.ts';
 export type { BytePour, ByteSource, ByteStream } from './tree-sink.ts';
-export { type StoredTree, storeTree, type UnpackedTree, type UnpackOptions, unpackTree } from './unpack-tree.ts';
+export {
+  type LaidTree,
+  type StoredTree,
+  storeTree,
+  storeTreeOver,
+  type UnpackedTree,
+  type UnpackOptions,
+  unpackTree,
+} from './unpack-tree.ts';
 export type { TreeSelection } from './walk-tree.ts';
 export {
   type ArchiveSnapshot,

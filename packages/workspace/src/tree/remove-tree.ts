@@ -9,7 +9,7 @@ const TURN_ENTRIES = 500;
  * Removes a folder that nobody else uses any more, never through a link; folders whose mode locks their owner out are
  * opened up first. Returns the path when something of it is left.
  */
-export async function removeTree(path: string): Promise<string | undefined> {
+export async function removeTree<Where extends Path>(path: Where): Promise<Where | undefined> {
   try {
     await removeFolder(path, { left: TURN_ENTRIES });
     return undefined;

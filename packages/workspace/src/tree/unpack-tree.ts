@@ -1,5 +1,6 @@
 import { byteKey, type TreeLimits } from '@firecrew/artifact-capture';
-import { CodedError } from '@firecrew/base';
+import { CodedError, codeOf } from '@firecrew/base';
+import { layOver } from './lay-over.ts';
 import { type ArchiveProof, type ReadArchive, readArchive, readEvents, refusal } from './read-archive.ts';
 import { removeTree } from './remove-tree.ts';
 import { makeStaging, swapIn } from './swap-folder.ts';
@@ -77,6 +78,46 @@ export async function storeTree(
     withWriter(folder, (writer) => storeInto(source, writer, options.limits ?? {})),
   );
   return { ...value, leftover };
+}
+
+/** What was stored over a folder. */
+export interface LaidTree extends StoredTree {
+  /** Files, links and folders that gave way to others of the archive. */
+  readonly replaced: number;
+}
+
+/**
+ * {@link storeTree} into a folder that is there and stays: what it holds beside the archive's paths is left, and of two things with one path that
+ * of the archive stays. `prepare` gets the folder with the unpacked archive before. Nobody else may write to the folder meanwhile.
+ * @throws CodedError `archive_refused`, `archive_cut`, `unpack_failed`, `staging_failed`; `lay_over_failed`, with a part of it laid.
+ */
+export async function storeTreeOver(
+  source: ByteSource,
+  destination: string,
+  options: { readonly limits?: Partial<TreeLimits>; readonly prepare?: (tree: string) => Promise<void> } = {},
+): Promise<LaidTree> {
+  const staging = await makeStaging(destination);
+  let leftover: string | undefined;
+  let laid: Omit<LaidTree, 'leftover'>;
+  try {
+    const stored = await withWriter(staging.tree, (writer) => storeInto(source, writer, options.limits ?? {}));
+    await options.prepare?.(staging.tree);
+    laid = {
+      ...stored,
+      replaced: await layOver(staging.tree, staging.destination).catch((cause: unknown) => laidWrong(destination, cause)),
+    };
+  } finally {
+    leftover = await removeTree(staging.folder);
+  }
+  return { ...laid, leftover };
+}
+
+function laidWrong(destination: string, cause: unknown): never {
+  throw new CodedError('lay_over_failed', `the tree could not be laid over ${destination} (${codeOf(cause) ?? 'error'})`, {
+    id: destination,
+    action: 'A part of it may lie there. Check that the folder is one and its disk has room, then begin with a fresh one.',
+    cause,
+  });
 }
 
 async function storeInto(source: ByteSource, writer: TreeWriter, limits: Partial<TreeLimits>): Promise<Omit<StoredTree, 'leftover'>> {

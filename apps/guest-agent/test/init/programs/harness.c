@@ -65,6 +65,7 @@ static int show_options(const char *text) {
   if (options.scratch_is_tmpfs) printf("scratch=tmpfs ");
   else print_disk("scratch", &options.scratch);
   print_disk("payload", &options.payload);
+  if (options.has_layer) print_disk("layer", &options.layer);
   printf("link=%s:%s:%u rescue=%d\n", KINDS[options.link.kind], options.link.text, options.link.port, options.rescue);
   return 0;
 }
