@@ -120,7 +120,16 @@ async function newAttempt(
     log: new LogSpool(paths.log, 100_000),
     deadlineMs: clock() + 120_000,
     state: {
-      ...{ vm: null, layer: null, noLayer: new Set<string>(), isolation: 'none', base: snapshot.entries, tree: null, checkpoint: false },
+      ...{
+        vm: null,
+        layer: null,
+        noLayer: new Set<string>(),
+        isolation: 'none',
+        base: snapshot.entries,
+        tree: null,
+        checkpoint: false,
+        change: 'none',
+      },
       ...{ checkedSnapshot: null, checkTimedOut: false, feedback: null, checkInputsChanged: [], restoredPaths: [], rounds: [] },
     },
   };
