@@ -3,6 +3,8 @@ import { CountReporter } from './tools/count-reporter.ts';
 
 export default defineConfig({
   test: {
+    // Most tests wait for processes: two at a time are no slower each on the smallest machine. The default there is one.
+    maxWorkers: 2,
     reporters: [['default', { summary: false }], new CountReporter()],
     projects: [
       {
