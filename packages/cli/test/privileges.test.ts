@@ -7,12 +7,11 @@ import { runEndedSchema } from '../src/run/run-event.ts';
 import { ATTEMPT_OWNERS, SERVER_OWNER } from '../src/supervisor/server-account.ts';
 import { eventually, type Started, TestHome } from './command.ts';
 
-const home = new TestHome();
+// Made by the first hook: where all tests are skipped, no hook would remove it.
+let home: TestHome;
+let repo = '';
 const at = (path: string): string => join(home.root, path);
-const repo = join(home.folder, 'repo');
 const git = (...args: string[]): string => execFileSync('git', args, { cwd: repo, encoding: 'utf8', env: home.env }).trim();
-// The accounts are all there is between attempts here.
-home.env.FIRECREW_BUBBLEWRAP = 'off';
 
 /** What a command can do as another account, without root's groups. */
 function as(uid: number, command: string): boolean {
@@ -52,6 +51,10 @@ const endOf = (stdout: string) => runEndedSchema.parse(JSON.parse(stdout.trim().
 
 describe.skipIf(process.getuid?.() !== 0)('services that root starts (needs root)', () => {
   beforeAll(async () => {
+    home = new TestHome();
+    // The accounts are all there is between attempts here.
+    home.env.FIRECREW_BUBBLEWRAP = 'off';
+    repo = join(home.folder, 'repo');
     mkdirSync(repo);
     git('init', '-q', '-b', 'main');
     git('-c', 'user.name=A', '-c', 'user.email=a@example.com', 'commit', '-q', '--allow-empty', '-m', 'first');
