@@ -14,6 +14,7 @@ function change(commit: string | null, ...added: ManifestEntry[]): string {
     { dir: 'kept', text: '!*.log\n' },
   ];
   const spec = turnSpec({ base: { ...blob, commit }, ignore: commit === null ? [] : ignore });
+  // cast: what of an attempt the decision reads
   return commitChange({ spec, state: { base } } as unknown as AttemptContext, [...base, ...added]);
 }
 

@@ -32,6 +32,7 @@ describe('paths under gate.protect', () => {
     const base = await snapshot(before, join(folder, 'inputs', 'base'));
     const file = join(folder, 'staged', 'round.tar.zst');
     const collected = await snapshot(after, file);
+    // casts: what of a tree and of an attempt the restoring reads
     const tree = { file, captured: { round: 1 }, entries: collected.entries } as unknown as StagedTree;
     const context = {
       spec: { gate: { protect }, base: { blob: { digest: 'base' } } },

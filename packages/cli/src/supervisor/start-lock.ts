@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { lstatSync, readFileSync, statSync } from 'node:fs';
-import { connect, createServer, type Server } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CodedError, codeOf, isAlive } from '@firecrew/base';
 import * as z from 'zod';
@@ -34,7 +35,7 @@ export async function takeLock(name: string, holder: LockHolder): Promise<{ rele
     socket.end(`${JSON.stringify(holder)}\n`);
   });
   try {
-    await listen(server, name);
+    await once(server.listen(name), 'listening');
   } catch (error) {
     if (codeOf(error) === 'EADDRINUSE') return undefined;
     throw error;
@@ -79,16 +80,6 @@ export function lockTaken(root: string): CodedError {
   return new CodedError('home_lock_taken', `the start lock of ${root} is held by a process that does not say it supervises that home`, {
     id: root,
     action: 'Find the owner of the abstract socket firecrew-home/... in /proc/net/unix (ss -xlp) and stop it.',
-  });
-}
-
-function listen(server: Server, name: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(name, () => {
-      server.off('error', reject);
-      resolve();
-    });
   });
 }
 

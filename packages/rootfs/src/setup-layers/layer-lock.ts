@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { lstatSync } from 'node:fs';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { codeOf } from '@firecrew/base';
 import type { LayerKey } from './layer-key.ts';
@@ -53,7 +54,7 @@ async function tryLock(name: string): Promise<LayerLock | undefined> {
     socket.resume();
   });
   try {
-    await listen(server, name);
+    await once(server.listen(name), 'listening');
   } catch (error) {
     if (codeOf(error) === 'EADDRINUSE') return undefined;
     throw error;
@@ -65,16 +66,6 @@ async function tryLock(name: string): Promise<LayerLock | undefined> {
       for (const socket of waiting) socket.destroy();
     },
   };
-}
-
-function listen(server: Server, name: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(name, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
 }
 
 /** Settles when the holder has let go, or the signal fires. */

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { GUEST_ALONE_MS, type GuestPlace, guestConfig } from '../../src/guest-config/guest-config.ts';
 import type { BootSpec } from '../../src/port/driver.ts';
 
+// casts: what of a place and of a VM's spec the configuration is made of
 const place = {
   paths: { workspace: '/workspace', home: '/home/agent', tmp: '/tmp', agentDir: '/agent', taskDir: '/task', state: '/state' },
   socketPath: '/s',

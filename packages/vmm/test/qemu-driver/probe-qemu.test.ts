@@ -11,6 +11,7 @@ describe('a probe of QEMU', () => {
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'fc-probe-'));
+    // cast: what of the files a probe reads
     const files = { kernel: { path: '/k' }, initrd: { path: '/i' }, close: async () => undefined } as unknown as BootFiles;
     asked = { program: join(folder, 'qemu'), accelerator: 'kvm', machine: 'q35', openFiles: async () => files, boots: true };
   });
