@@ -1,5 +1,6 @@
 // Every static check of the repository, by name, in the order in which they run: the cheap and telling ones first.
 import { join } from 'node:path';
+import { checkApi } from './check-api.ts';
 import { checkLayers } from './check-layers.ts';
 import { checkPackages } from './check-packages.ts';
 import { checkPurity } from './check-purity.ts';
@@ -31,6 +32,7 @@ export function allChecks(root: string, bin: string): Readonly<Record<string, Ch
     sizes: () => checkSizes(root),
     words: () => checkWords(root),
     errors: () => checkErrorDocument(root),
+    api: () => checkApi(root),
     schema: () => checkSchema(root),
     unused: tool('knip', '--no-config-hints'),
     packages: () => checkPackages(root, bin),

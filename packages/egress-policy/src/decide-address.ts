@@ -15,7 +15,8 @@ export type AddressDecision =
     }
   | { readonly verdict: 'denied'; readonly reason: AddressDenial; readonly address?: string; readonly rule?: string };
 
-type AddressPolicy = Pick<EgressPolicy, 'addressRules' | 'ownAddresses'>;
+/** What of a policy judges addresses. */
+export type AddressPolicy = Pick<EgressPolicy, 'addressRules' | 'ownAddresses'>;
 
 /**
  * Judges one address that `host` (normalised) resolved to. Addresses of the node, and everything that is not the public internet in any

@@ -15,7 +15,8 @@ export interface EgressPolicy {
   readonly emptyReason: Extract<HostDenial, 'empty_list' | 'unknown_backend' | 'no_ceiling_given'>;
 }
 
-interface AddressSettings {
+/** What an operator says of addresses. */
+export interface AddressSettings {
   /** The operator's rules for hosts whose addresses are not public; nobody else may set them. */
   readonly addressRules?: readonly AddressRuleInput[];
   /** Every address of the node and of the server, without zones. */

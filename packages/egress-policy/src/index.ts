@@ -13,10 +13,11 @@ export {
   type TunnelProtocol,
 } from './allow-entry.ts';
 export { type ConfigProblem, EgressConfigError } from './config-error.ts';
-export { type AddressDecision, decideAddress } from './decide-address.ts';
+export { type AddressDecision, type AddressPolicy, decideAddress } from './decide-address.ts';
 export { decideHost, type HostDecision } from './decide-host.ts';
 export { decideServerName, type ServerNameDecision } from './decide-server-name.ts';
 export {
+  type AddressSettings,
   createPolicy,
   describePolicy,
   type EffectivePolicyInput,
@@ -25,9 +26,10 @@ export {
   type PolicyInput,
 } from './effective-policy.ts';
 export { type HostNameResult, LABEL_MAX_BYTES, NAME_MAX_BYTES, normaliseHost } from './host-name.ts';
-export { intersectRules } from './intersect-rules.ts';
+export { intersectRules, type RuleIndex } from './intersect-rules.ts';
 export { type IpAddress, type IpRange, inRange, parseIp, parseIpRange } from './ip-address.ts';
 export type { ClientHello } from './parse-client-hello.ts';
+export type { ConnectTarget } from './parse-request-line.ts';
 export {
   CLIENT_HELLO_BUFFER_MAX_BYTES,
   CLIENT_HELLO_MAX_BYTES,

@@ -57,6 +57,12 @@ const missionListSchema = z.object({ missions: z.array(missionSummarySchema) });
 const artifactListSchema = z.object({ artifacts: z.array(artifactViewSchema) });
 const eventListSchema = z.object({ events: z.array(missionEventSchema) });
 const drainReplySchema = z.object({ id: z.string(), draining: z.boolean() });
+
+/** What a node was set to. */
+export interface DrainReply {
+  readonly id: string;
+  readonly draining: boolean;
+}
 const logListSchema = z.object({ chunks: z.array(logChunkSchema) });
 
 /** Options of `events`. */
@@ -212,7 +218,7 @@ export class FirecrewClient {
   }
 
   /** Places nothing more on a node, or places there again; what runs goes on. For an operator's token. */
-  async drainNode(id: string, draining: boolean): Promise<z.infer<typeof drainReplySchema>> {
+  async drainNode(id: string, draining: boolean): Promise<DrainReply> {
     return await sendFor(this.#context, post(`/v1/nodes/${encodeURIComponent(id)}/drain`, { draining }), drainReplySchema);
   }
 

@@ -2,6 +2,7 @@ export { findAllowanceRefusal } from './find-allowance-refusal.ts';
 export {
   askMintRight,
   type MintOutcome,
+  type MintRun,
   mintSeatKeys,
   PROBE_SEAT,
   renderOutcome,

@@ -31,7 +31,8 @@ export interface MintOutcome {
 /** Seat id of the throw-away entry that proves the store writable. */
 export const PROBE_SEAT = 'write-probe';
 
-interface MintRun extends SeatContext {
+/** What one minting needs: the seats, where they belong and the time. */
+export interface MintRun extends SeatContext {
   readonly targets: readonly SeatTarget[];
   readonly workspaceId: string;
   /** Shown in the key's name on the server. */
