@@ -2,6 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { MissionEventBody, Outcome } from '@firecrew/protocol';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { renderMission } from '../../packages/cli/src/commands/missions.ts';
+import { cleanLine } from '../../packages/cli/src/render/clean-text.ts';
+import { describeOutcome } from '../../packages/cli/src/render/describe-outcome.ts';
 import { Installation, type MissionOrder } from './support/installation.ts';
 import { processesOfAttempt } from './support/processes.ts';
 import { fetchDelivery, git, makeRepository } from './support/repository.ts';
@@ -9,6 +12,15 @@ import { until } from './support/until.ts';
 
 const FILES = { 'add.js': 'module.exports = (a, b) => a - b;\n', 'lib/deep/a.txt': 'a\n' };
 const LOG_BYTES = 256 * 1024;
+
+/** What a mission left for a case to look at. */
+interface Seen {
+  readonly events: readonly MissionEventBody[];
+  readonly log: Buffer;
+  readonly folder: string;
+  readonly commit: string;
+  readonly detail: string;
+}
 
 /** What an agent does, and what must come of it. */
 interface Deed {
@@ -22,7 +34,7 @@ interface Deed {
   /** Listing of the delivered tree, `mode path`; undefined where nothing is delivered. */
   readonly tree: readonly string[] | undefined;
   readonly verified?: boolean;
-  readonly also?: (seen: { events: readonly MissionEventBody[]; log: Buffer; folder: string; commit: string }) => void | Promise<void>;
+  readonly also?: (seen: Seen) => void | Promise<void>;
 }
 
 const BASE = ['100644 add.js', '100644 lib/deep/a.txt'];
@@ -196,9 +208,21 @@ const DEEDS: readonly Deed[] = [
     what: 'has a check that does not exist',
     agent: 'echo "$FIRECREW_ROUND" >> rounds.txt',
     check: './no-such-check --all',
-    outcome: { kind: 'gate_capped' },
+    outcome: { kind: 'gate_unrunnable' },
     tree: [...BASE, '100644 rounds.txt'],
     verified: false,
+    also: ({ events, detail }) => {
+      expect(verdicts(events)).toEqual(['check_failed', 'check_unrunnable']);
+      expect(detail).toMatch(/exit status 127[\s\S]*no-such-check/);
+    },
+  },
+  {
+    what: 'writes the check that did not exist when it is sent back',
+    agent: `test "$FIRECREW_ROUND" = 1 || { printf '#!/bin/sh\ntest -e add.js\n' > new-check; chmod +x new-check; }; echo x >> rounds.txt`,
+    check: './new-check --all',
+    outcome: COMPLETED,
+    tree: [...BASE, '100755 new-check', '100644 rounds.txt'],
+    also: ({ events }) => expect(verdicts(events)).toEqual(['check_failed', 'check_passed']),
   },
 ];
 
@@ -232,7 +256,11 @@ describe.each(['auto', 'off'] as const)('with bubblewrap %s, an agent that', (bu
       expect(end.delivery?.branch?.endsWith('-wip')).toBe(outcome.kind !== 'completed');
       expect(end.delivery?.verified).toBe(verified ?? (outcome.kind === 'completed' && check !== undefined));
     }
-    await also?.({ events: await installation.events(id), log: await installation.log(id, 1), folder, commit });
+    const shown = renderMission(await installation.client.mission(id));
+    expect(shown.join('\n')).toContain(describeOutcome(outcome));
+    // What a guest wrote never moves the cursor of whoever looks at it.
+    for (const line of shown) expect(line).toBe(cleanLine(line, line.length));
+    await also?.({ events: await installation.events(id), log: await installation.log(id, 1), folder, commit, detail: end.detail });
     const { marker } = await installation.attempt(id);
     await until('no process of the attempt', () => processesOfAttempt(marker).length === 0);
   });

@@ -38,6 +38,8 @@ export interface RoundFacts {
   readonly changed: Change;
   /** `not_run` where the gate has no check, or where the change condition failed first. */
   readonly check: CheckResult;
+  /** What the check of the round before came to, where there was one: a program that is missing twice is not written by the agent. */
+  readonly previousCheck?: Pick<CheckResult, 'exitCode'>;
   /** How the agent ended. Where the gate has a check, that decides alone; where it has none, an agent that failed is no success. */
   readonly agent?: AgentEnd;
 }
@@ -53,6 +55,8 @@ export type RoundDecision =
  * Decides what follows a round: success, another round with the failure text, giving up, or "could not be judged".
  * The agent gets one reason at a time: the check counts only once the change condition holds. Without a check an agent that did not exit
  * with 0 has failed, whatever it changed.
+ * A check whose shell says that a command is missing is sent back once, for the agent may have to write that command; missing again, or in
+ * the last round, it could not be judged.
  * Throws `round_invalid` for a round outside 1..maxRounds and `check_contradictory` for a check that passed with another exit status than 0.
  */
 export function decideRound(facts: RoundFacts): RoundDecision {
@@ -76,8 +80,23 @@ export function decideRound(facts: RoundFacts): RoundDecision {
     return { verdict: 'unrunnable', reason: 'check_unrunnable', detail: tail === '' ? 'the check could not be run' : tail };
   }
   if (check.status === 'passed') return { verdict: 'satisfied', reason: 'check_passed' };
+  if (wasNotFound(check) && (facts.round >= maxRounds || wasNotFound(facts.previousCheck ?? {}))) {
+    return { verdict: 'unrunnable', reason: 'check_unrunnable', detail: notFoundDetail(check) };
+  }
   const reason = check.timedOut === true ? 'check_timed_out' : 'check_failed';
   return refuse(reason, failureFeedback(gate.check, check), facts.round, maxRounds);
+}
+
+/** Exit statuses by which a shell says that it could not run a command: found and not executable, not found. */
+const NOT_FOUND_STATUSES: readonly number[] = [126, 127];
+
+function wasNotFound(check: Pick<CheckResult, 'exitCode' | 'timedOut'>): boolean {
+  return check.timedOut !== true && NOT_FOUND_STATUSES.includes(check.exitCode ?? 0);
+}
+
+function notFoundDetail(check: CheckResult): string {
+  const what = check.exitCode === 126 ? 'found a command that cannot be executed' : 'did not find a command';
+  return `the check ${what} (exit status ${check.exitCode}), and the agent did not mend it; put what the check needs into the image or the set-up. ${outputOf(check)}`.trimEnd();
 }
 
 /** True where the host must run the check now: the gate has one and the change condition holds. */

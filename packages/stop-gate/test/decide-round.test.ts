@@ -49,6 +49,22 @@ describe('the decision after a round', () => {
     expect(decisions[2]).toMatchObject({ reason: 'check_failed', feedback: expect.stringContaining('not ok 1 - adds') });
   });
 
+  it.each([126, 127])('sends a check that ended with %d back once, and calls it unrunnable when nothing mended it', (exitCode) => {
+    const missing: CheckResult = { status: 'failed', exitCode, outputTail: 'sh: 1: checker: not found' };
+    const first = decideRound({ gate: both, round: 1, changed: true, check: missing });
+    expect(first).toMatchObject({ verdict: 'next_round', reason: 'check_failed', feedback: expect.stringContaining('checker') });
+    const again = decideRound({ gate: both, round: 2, changed: true, check: missing, previousCheck: missing });
+    expect(again).toMatchObject({ verdict: 'unrunnable', reason: 'check_unrunnable', detail: expect.stringContaining('checker') });
+    const other = decideRound({ gate: both, round: 2, changed: true, check: missing, previousCheck: failed });
+    expect(other).toMatchObject({ verdict: 'next_round' });
+    expect(decideRound({ gate: both, round: 3, changed: true, check: missing, previousCheck: failed })).toMatchObject({
+      verdict: 'unrunnable',
+    });
+    expect(decideRound({ gate: both, round: 1, maxRounds: 1, changed: true, check: missing }).verdict).toBe('unrunnable');
+    const late: CheckResult = { ...missing, timedOut: true };
+    expect(decideRound({ gate: both, round: 3, changed: true, check: late, previousCheck: late })).toMatchObject({ verdict: 'capped' });
+  });
+
   it('passes in the last round as in any other', () => {
     expect(decideRound({ gate: both, round: MAX_GATE_ROUNDS, changed: true, check: { status: 'passed' } }).verdict).toBe('satisfied');
   });

@@ -231,6 +231,7 @@ export function decideGate(context: AttemptContext, round: number): AttemptAnswe
     maxRounds: spec.gate.maxRounds,
     changed: record.changed === false && state.change === 'ignored_only' ? 'ignored_only' : (record.changed ?? 'unknown'),
     check: checkResultOf(state, record),
+    ...(round === 1 ? {} : { previousCheck: { exitCode: roundRecord(state, round - 1).check?.exitCode ?? null } }),
     ...(record.agent === null ? {} : { agent: record.agent }),
   });
   const feedback = 'feedback' in decision ? decision.feedback : '';
