@@ -54,6 +54,9 @@ export async function showCommand(context: CommandContext, id: string, json: boo
   });
 }
 
+/** Characters of an attempt's detail that its row shows; a longer one is told whole below. */
+const DETAIL_COLUMN_CHARS = 100;
+
 /** A mission with its phases and attempts, for people. */
 export function renderMission(mission: MissionView): string[] {
   const lines = [
@@ -71,9 +74,13 @@ export function renderMission(mission: MissionView): string[] {
       attempt.outcome === null ? attempt.state : describeOutcome(attempt.outcome),
       attempt.startedAt?.slice(11, 19) ?? '-',
       attempt.endedAt?.slice(11, 19) ?? '-',
-      cleanLine(attempt.detail, 100),
+      cleanLine(attempt.detail, DETAIL_COLUMN_CHARS),
     ]);
     if (rows.length > 0) lines.push(...renderTable(['attempt', 'outcome', 'started', 'ended', 'detail'], rows).map((line) => `  ${line}`));
+    for (const { turnId, attempt, detail } of phase.attempts) {
+      const whole = cleanLine(detail);
+      if (whole.length > DETAIL_COLUMN_CHARS) lines.push(`  ${turnId}.${attempt}: ${whole}`);
+    }
     const { delivery } = phase;
     if (delivery === null) continue;
     lines.push(

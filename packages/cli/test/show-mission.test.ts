@@ -1,0 +1,69 @@
+import { type MissionView, missionViewSchema } from '@firecrew/protocol';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { renderMission, renderMissions } from '../src/commands/missions.ts';
+
+const AT = '2030-01-01T00:00:00.000Z';
+const TURN = 'trn_0000000000000000';
+
+/** A mission that failed, with texts that a guest, a repository or a remote may have written. */
+function failed(text: string): MissionView {
+  return missionViewSchema.parse({
+    id: 'msn_0000000000000000',
+    title: text,
+    state: 'failed',
+    createdAt: AT,
+    endedAt: AT,
+    branch: text,
+    outcome: { kind: 'gate_unrunnable' },
+    version: 1,
+    baseCommit: null,
+    baseSynthetic: false,
+    repository: 'upload',
+    waiting: text,
+    end: null,
+    phases: [
+      {
+        id: 'phs_0000000000000000',
+        position: 0,
+        kind: 'coding',
+        task: text,
+        state: 'failed',
+        iteration: 1,
+        outcome: { kind: 'gate_unrunnable' },
+        delivery: null,
+        attempts: [
+          {
+            turnId: TURN,
+            attempt: 1,
+            nodeId: null,
+            state: 'ended',
+            outcome: { kind: 'gate_unrunnable' },
+            detail: text,
+            startedAt: AT,
+            endedAt: AT,
+          },
+        ],
+      },
+    ],
+  });
+}
+
+describe('a mission that is shown', () => {
+  it('names how it ended, in words and with its whole detail', () => {
+    const detail = `${'the check did not find a command, '.repeat(8)}end of it`;
+    const shown = renderMission(failed(detail)).join('\n');
+    expect(shown).toContain('the check could not be run');
+    expect(shown).toContain(`${TURN}.1: ${detail}`);
+  });
+
+  it('moves no cursor and starts no line of its own, whatever a guest wrote', () => {
+    const piece = fc.oneof(fc.constantFrom('\u001b[2J', '\u001b]0;x\u0007', '\r', '\n', '\u009b1m', '\u202e', '\b'), fc.string());
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
+        const lines = [...renderMission(failed(pieces.join(''))), ...renderMissions([failed(pieces.join(''))])];
+        expect(lines.filter((line) => /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/.test(line))).toEqual([]);
+      }),
+    );
+  });
+});
