@@ -9,7 +9,8 @@ export const ERROR_DOCUMENT = 'docs/errors.md';
 const HEAD = `# Errors
 
 Every error of Firecrew carries a code, says what happened to which id, and what to do next. This is the list of all codes, by the package that
-throws them. \`node tools/list-error-codes.ts --write\` brings the first two columns up to date (\`…\` stands for a value); the last is written by hand.
+throws them (\`…\` stands for a value). \`node tools/list-error-codes.ts --write\` adds the rows that are missing, with the words of the sources, and
+removes those that nothing throws; words that are there stay as they are.
 `;
 const HEADING = /^## `(?<name>[^`]+)`$/;
 const ROW = /^\| `(?<code>[^`]+)` \|(?<said>(?:[^|\\]|\\.)*)\|(?<text>(?:[^|\\]|\\.)*)\|$/;
@@ -26,7 +27,7 @@ export function checkErrorDocument(root: string): readonly string[] {
       .filter((code) => !texts.has(keyOf(code)))
       .map(({ code, packageName }) => `${ERROR_DOCUMENT} lacks ${code} of ${packageName}; ${write}`),
     ...codes
-      .filter((code) => texts.get(keyOf(code)) === '')
+      .filter((code) => texts.get(keyOf(code))?.text === '')
       .map(({ code, packageName }) => `${ERROR_DOCUMENT} does not say what to do about ${code} of ${packageName}`),
     ...[...texts.keys()].filter((key) => !known.has(key)).map((key) => `${ERROR_DOCUMENT} lists ${key}, which nothing throws; ${write}`),
   ];
@@ -40,8 +41,9 @@ export function renderErrorDocument(root: string): string {
     const own = codes.filter(({ packageName }) => packageName === manifest.name);
     if (own.length === 0) return [];
     const rows = own.map((one) => {
-      const text = texts.get(keyOf(one)) || cell(one.action) || readmeText(root, folder, one.code);
-      return `| \`${one.code}\` | ${cell(one.message)} | ${text} |`;
+      const known = texts.get(keyOf(one));
+      const text = known?.text || cell(one.action) || readmeText(root, folder, one.code);
+      return `| \`${one.code}\` | ${known?.said || cell(one.message)} | ${text} |`;
     });
     return [`\n## \`${manifest.name}\`\n\n| code | what happened | what to do |\n| --- | --- | --- |\n${rows.join('\n')}\n`];
   });
@@ -56,14 +58,20 @@ function keyOf({ packageName, code }: Pick<ErrorCode, 'packageName' | 'code'>): 
   return `${packageName} ${code}`;
 }
 
-function readTexts(root: string): ReadonlyMap<string, string> {
-  const texts = new Map<string, string>();
+/** The words of one row. */
+interface Words {
+  readonly said: string;
+  readonly text: string;
+}
+
+function readTexts(root: string): ReadonlyMap<string, Words> {
+  const texts = new Map<string, Words>();
   const path = join(root, ERROR_DOCUMENT);
   let packageName = '';
   for (const line of existsSync(path) ? readFileSync(path, 'utf8').split('\n') : []) {
     packageName = HEADING.exec(line)?.groups?.name ?? packageName;
-    const { code, text } = ROW.exec(line)?.groups ?? {};
-    if (code !== undefined) texts.set(keyOf({ packageName, code }), (text ?? '').trim());
+    const { code, said, text } = ROW.exec(line)?.groups ?? {};
+    if (code !== undefined) texts.set(keyOf({ packageName, code }), { said: (said ?? '').trim(), text: (text ?? '').trim() });
   }
   return texts;
 }

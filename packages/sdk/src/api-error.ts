@@ -8,7 +8,7 @@ export interface ApiErrorOptions {
   readonly cause?: unknown;
 }
 
-/** A call that the server refused, could not answer, or never got. Codes of the client itself: `unreachable`, `bad_reply`, `upload_unreadable`. */
+/** A call that the server refused, could not answer, or never got. Codes of the client itself: `unreachable`, `bad_reply`, `disk_full`, `upload_unreadable`. */
 export class FirecrewApiError extends Error {
   readonly code: string;
   readonly action: string | undefined;

@@ -30,6 +30,15 @@ export async function receiveFile(answer: Dispatcher.ResponseData, call: Call, f
   } catch (cause) {
     if (cause instanceof Error && 'code' in cause && cause.code === 'EEXIST') throw cause;
     await rm(file, { force: true });
+    if (cause instanceof Error && 'code' in cause && (cause.code === 'ENOSPC' || cause.code === 'EDQUOT')) {
+      throw new FirecrewApiError({
+        code: 'disk_full',
+        message: `there is no room for ${file}: ${bytes} bytes had arrived`,
+        action: 'Free space there and fetch again; the server keeps what it stored.',
+        status: answer.statusCode,
+        cause,
+      });
+    }
     throw unreachable('the server', call, cause);
   }
   const announced = answer.headers['content-length'];

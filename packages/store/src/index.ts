@@ -18,6 +18,8 @@ export {
   type AlsoWrite,
   type AttemptKey,
   type Database,
+  type DatabaseFault,
+  databaseFault,
   EVENTS_CHANNEL,
   LOGS_CHANNEL,
   type MissionRow,

@@ -1,5 +1,6 @@
 import { CodedError, codeOf, messageOf } from '@firecrew/base';
 import type { ErrorBody } from '@firecrew/protocol';
+import { type DatabaseFault, databaseFault } from '@firecrew/store';
 import type { FastifyBaseLogger } from 'fastify';
 
 /** HTTP status of each code; a code that is not listed is a fault of ours: 500 without its text. */
@@ -48,23 +49,35 @@ const STATUS: Readonly<Record<string, number>> = {
   unavailable: 503,
   blob_damaged: 500,
   disk_full: 507,
+  database_unavailable: 503,
   internal: 500,
 };
 
-/** No room, of the file system or of PostgreSQL. */
-const DISK_FULL: readonly (string | undefined)[] = ['ENOSPC', 'EDQUOT', '53100'];
+/** No room in a file system. */
+const DISK_FULL: readonly (string | undefined)[] = ['ENOSPC', 'EDQUOT'];
 
 /** Status and body for a thrown value. What is unexpected is logged and answered without detail. */
 export function answerError(error: unknown, log: FastifyBaseLogger): { status: number; body: ErrorBody } {
   const known = (error instanceof CodedError ? answerCoded(error) : undefined) ?? frameworkError(error);
   if (known !== undefined) return known;
   log.error({ err: error }, 'request failed');
-  const told = DISK_FULL.includes(codeOf(error))
-    ? new CodedError('disk_full', 'a disk of the server is full', {
-        action: 'Free space at its home or its database; what was stored is kept.',
-      })
-    : new CodedError('internal', 'the server failed; its log has the cause');
+  const told = describeFault(DISK_FULL.includes(codeOf(error)) ? 'disk_full' : databaseFault(error));
   return { status: STATUS[told.code] ?? 500, body: bodyOf(told) };
+}
+
+function describeFault(fault: DatabaseFault | undefined): CodedError {
+  switch (fault) {
+    case 'disk_full':
+      return new CodedError('disk_full', 'a disk of the server is full', {
+        action: 'Free space at its home or its database; what was stored is kept.',
+      });
+    case 'unavailable':
+      return new CodedError('database_unavailable', 'the database of the server does not answer', {
+        action: 'Try again in a moment; if it stays, look at the log of the database, and at its disk.',
+      });
+    case undefined:
+      return new CodedError('internal', 'the server failed; its log has the cause');
+  }
 }
 
 function answerCoded(error: CodedError): { status: number; body: ErrorBody } | undefined {

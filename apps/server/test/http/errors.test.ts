@@ -1,4 +1,5 @@
 import { CodedError } from '@firecrew/base';
+import { DrizzleQueryError } from 'drizzle-orm/errors';
 import type { FastifyBaseLogger } from 'fastify';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
@@ -30,13 +31,33 @@ describe('an error of a request', () => {
     expect(answer(error)).toEqual({ status, error: { code, message: SECRET }, logged: '' });
   });
 
-  it.each(['ENOSPC', 'EDQUOT', '53100'])('%s says that a disk is full', (code) => {
-    const { status, error, logged } = answer(withFields({ code }));
+  it.each([
+    ['ENOSPC', withFields({ code: 'ENOSPC' })],
+    ['EDQUOT', withFields({ code: 'EDQUOT' })],
+    ['53100 of a statement', new DrizzleQueryError('insert', [], withFields({ code: '53100', severity: 'ERROR' }))],
+  ])('%s says that a disk is full', (_what, thrown) => {
+    const { status, error, logged } = answer(thrown);
     expect([status, error]).toEqual([507, { code: 'disk_full', message: expect.any(String), action: expect.stringContaining('space') }]);
     expect(logged).toContain(SECRET);
   });
 
   it.each([
+    ['refuses', withFields({ code: 'ECONNREFUSED' })],
+    ['breaks off', new Error(SECRET)],
+    ['is stopped', withFields({ code: '57P01', severity: 'FATAL' })],
+    ['starts', withFields({ code: '57P03', severity: 'FATAL' })],
+    ['has no connection left', withFields({ code: '53300', severity: 'FATAL' })],
+  ])('of a database that %s says so', (_what, cause) => {
+    const { status, error, logged } = answer(new DrizzleQueryError('select', [], cause));
+    expect([status, error]).toEqual([
+      503,
+      { code: 'database_unavailable', message: expect.any(String), action: expect.stringContaining('log') },
+    ]);
+    expect(logged).toContain(SECRET);
+  });
+
+  it.each([
+    ['of a statement that is wrong', new DrizzleQueryError('select', [], withFields({ code: '42703', severity: 'ERROR' }))],
     ['without a code', new Error(SECRET)],
     ['of another code', withFields({ code: 'EIO' })],
     ['with a code that no caller is told', new CodedError('database_newer', SECRET)],

@@ -1,6 +1,7 @@
 import { CodedError, messageOf } from '@firecrew/base';
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
+import { databaseFault } from '../missions/database-fault.ts';
 import type { PostgresConnection } from '../postgres/start-postgres.ts';
 
 /** How long a new connection may take. */
@@ -34,7 +35,7 @@ export interface ConnectedDatabase<S extends Record<string, unknown>> {
 }
 
 /**
- * Connects and asks the server for its version once. Throws `database_unreachable`, `database_too_old` (before PostgreSQL 13)
+ * Connects and asks the server for its version once. Throws `database_unreachable`, `disk_full`, `database_too_old` (before PostgreSQL 13)
  * or `database_url_invalid`. An idle connection that breaks is reported and replaced; it never ends the process.
  */
 export async function connectDatabase<S extends Record<string, unknown> = Record<string, never>>(
@@ -86,6 +87,12 @@ const SERVER_VERSION_MIN = 130_000;
 
 async function assertVersion(pool: pg.Pool): Promise<void> {
   const found = await pool.query<{ n: number }>(`select current_setting('server_version_num')::int as n`).catch((cause: unknown) => {
+    if (databaseFault(cause) === 'disk_full') {
+      throw new CodedError('disk_full', `the disk of the database is full: ${messageOf(cause)}`, {
+        action: 'Free space there; the database goes on by itself.',
+        cause,
+      });
+    }
     throw new CodedError('database_unreachable', `the database does not answer: ${messageOf(cause)}`, {
       action: 'Check that it runs, its address, and the role and password.',
       cause,

@@ -1,4 +1,5 @@
 export { type Database, EVENTS_CHANNEL, LOGS_CHANNEL, type Transaction } from './database.ts';
+export { type DatabaseFault, databaseFault } from './database-fault.ts';
 export { type MissionRow, readMission } from './mission-rows.ts';
 export {
   type AlsoWrite,

@@ -26,13 +26,19 @@ export interface ClusterOptions {
 /**
  * Makes the data directory when there is none, checks it when there is one, and returns the role's password.
  * A new one is made beside its place and renamed, since a directory whose making was interrupted never opens. To be called under the
- * directory's lock. Throws `database_version_mismatch`, `database_folder_unknown`, `database_password_missing`, `database_wrong_owner`.
+ * directory's lock. Throws `database_version_mismatch`, `database_folder_unknown`, `database_folder_damaged`, `database_password_missing`, `database_wrong_owner`.
  */
 export async function ensureCluster(options: ClusterOptions): Promise<string> {
   const { dataDir } = options;
   await removeLeftovers(dataDir);
   const found = await readVersion(dataDir);
   if (found === undefined) return createCluster(options);
+  if (!/^\d+$/.test(found)) {
+    throw new CodedError('database_folder_damaged', `${join(dataDir, 'PG_VERSION')} does not name a version of PostgreSQL`, {
+      id: dataDir,
+      action: 'Restore the folder from a backup; a disk that was full while it was copied leaves such files.',
+    });
+  }
   const wanted = await binaryMajor(options);
   if (found !== wanted) {
     throw new CodedError(

@@ -318,6 +318,11 @@ describe('a start is refused', () => {
     expect(statSync(join(home.dataDir, 'base')).isDirectory()).toBe(true);
   });
 
+  it.each(['', 'seventeen\n'])('for a data directory whose version is %j', async (version) => {
+    writeFileSync(join(home.dataDir, 'PG_VERSION'), version);
+    await expect(home.start()).rejects.toMatchObject({ code: 'database_folder_damaged', action: expect.stringContaining('backup') });
+  });
+
   it('for a folder that holds something else', async () => {
     await withoutData();
     mkdirSync(home.dataDir);

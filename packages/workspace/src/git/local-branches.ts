@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { CodedError } from '@firecrew/base';
 import { decideRemoteUrl, isCommitId, isSafeBranchName, nameDivergedBranch } from '@firecrew/delivery';
 import { resolveRef } from './fetch-branch.ts';
+import { indexPack } from './index-pack.ts';
 import type { LocalRepository } from './inspect-repository.ts';
-import { indexPack, parseShallow, writePack } from './move-packs.ts';
+import { parseShallow, writePack } from './move-packs.ts';
 import { type PushOutcome, pushByComparison } from './push-branch.ts';
 import { GIT_LOCAL_TIMEOUT_MS, GIT_SMALL_OUTPUT_BYTES, runGit } from './run-git.ts';
 import { withShadow } from './shadow-repository.ts';
@@ -49,7 +50,7 @@ export interface WrittenBranch {
 
 /**
  * Puts a pack into a person's repository and makes a branch of it; an existing branch is never moved, nor is HEAD or the working tree touched.
- * Throws CodedError `pack_unreadable`, `pack_incomplete`, `branch_invalid`, `branch_name_taken`, `commit_id_malformed`.
+ * Throws the codes of `indexPack`, CodedError `pack_incomplete`, `branch_invalid`, `branch_name_taken`, `commit_id_malformed`.
  */
 export async function writeBranch(repository: LocalRepository, work: BranchToWrite): Promise<WrittenBranch> {
   const gitDir = repository.commonDir;
@@ -57,7 +58,7 @@ export async function writeBranch(repository: LocalRepository, work: BranchToWri
   if (!isCommitId(commit)) throw new CodedError('commit_id_malformed', `${JSON.stringify(commit)} is no full commit id`);
   if (!isSafeBranchName(branch)) throw new CodedError('branch_invalid', `${JSON.stringify(branch)} is no branch name`);
   // Checked as a remote's pack would be: the content was made by a guest, and a person will check it out.
-  await indexPack({ gitDir }, work.packFile, ['--strict']);
+  await indexPack({ gitDir, objectDirectory: repository.objectDirectory }, work.packFile, ['--strict']);
   if ((await resolveRef(gitDir, commit)) !== commit) {
     throw new CodedError('pack_incomplete', `commit ${commit} is not in the pack that was given`, { id: commit });
   }

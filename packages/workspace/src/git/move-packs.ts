@@ -1,8 +1,8 @@
-import { createReadStream } from 'node:fs';
 import { rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CodedError, codeOf } from '@firecrew/base';
 import { isCommitId } from '@firecrew/delivery';
+import { indexPack } from './index-pack.ts';
 import { GIT_LOCAL_TIMEOUT_MS, GIT_PACK_TIMEOUT_MS, GIT_SMALL_OUTPUT_BYTES, type GitOptions, runGit } from './run-git.ts';
 
 /** Bytes of a `shallow` file, at most. */
@@ -50,7 +50,7 @@ export interface PackImport {
 
 /**
  * Reads a pack into a repository of ours and checks that `head` is complete.
- * Throws CodedError `pack_unreadable`, `pack_incomplete`, `shallow_malformed`.
+ * Throws the codes of `indexPack`, CodedError `pack_incomplete`, `shallow_malformed`.
  */
 export async function readPack(gitDir: string, packFile: string, options: PackImport = {}): Promise<void> {
   if (options.shallow !== undefined && options.shallow.length > 0) {
@@ -59,21 +59,6 @@ export async function readPack(gitDir: string, packFile: string, options: PackIm
   }
   await indexPack({ gitDir }, packFile, []);
   if (options.head !== undefined) await checkComplete(gitDir, options.head);
-}
-
-/** Puts a pack into the objects at `place`. Throws CodedError `pack_unreadable`. */
-export async function indexPack(place: Place, packFile: string, checks: readonly string[]): Promise<void> {
-  try {
-    await runGit(['index-pack', '--stdin', '--fix-thin', ...checks], {
-      ...place,
-      input: createReadStream(packFile),
-      timeoutMs: GIT_PACK_TIMEOUT_MS,
-      maxOutputBytes: GIT_SMALL_OUTPUT_BYTES,
-    });
-  } catch (error) {
-    if (codeOf(error) !== 'git_failed') throw error;
-    throw new CodedError('pack_unreadable', `a pack could not be read: ${error instanceof Error ? error.message : ''}`, { cause: error });
-  }
 }
 
 async function checkComplete(gitDir: string, head: string): Promise<void> {

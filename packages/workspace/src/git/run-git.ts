@@ -106,13 +106,21 @@ async function feed(child: ChildProcess, input: GitOptions['input'], fail: (erro
   const stdin = child.stdin;
   if (input === undefined || stdin === null) return;
   let sourceError: { error: unknown } | undefined;
+  // An error that the pipe throws into this generator is not one of the source, so `yield*` would not do.
   async function* source(): AsyncGenerator<Uint8Array> {
+    if (input instanceof Uint8Array) return yield input;
+    const chunks = input?.[Symbol.asyncIterator]();
     try {
-      if (input instanceof Uint8Array) yield input;
-      else if (input !== undefined) yield* input;
-    } catch (error) {
-      sourceError = { error };
-      throw error;
+      for (;;) {
+        const next = await chunks?.next().catch((error: unknown) => {
+          sourceError = { error };
+          throw error;
+        });
+        if (next === undefined || next.done === true) return;
+        yield next.value;
+      }
+    } finally {
+      await chunks?.return?.();
     }
   }
   try {

@@ -92,6 +92,17 @@ describe('one call of git', () => {
     await expect(runGit(['hash-object', '--stdin'], { ...LIMITS, cwd: place.dir, input: broken() })).rejects.toThrow('source broke');
   });
 
+  it('explains by its exit, and not by the pipe, why git reads no more of a stream', async () => {
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      for (;;) yield await Promise.resolve(Buffer.alloc(1 << 20));
+    }
+    const options = { ...LIMITS, cwd: place.dir, input: endless() };
+    await expect(runGit(['no-such-command'], options)).rejects.toMatchObject({
+      code: 'git_failed',
+      message: expect.stringContaining('no-such'),
+    });
+  });
+
   it('survives input that git does not read', async () => {
     await expect(runGit(['version'], { ...LIMITS, cwd: place.dir, input: Buffer.alloc(1 << 22) })).resolves.toMatchObject({ exitCode: 0 });
   });
