@@ -9,6 +9,7 @@ export {
   type SeatContext,
   type SeatTarget,
 } from './mint-seat-keys.ts';
+export { noteVerified, type VerifiedNote } from './note-verified.ts';
 export {
   formatKeyAddress,
   type Issuer,

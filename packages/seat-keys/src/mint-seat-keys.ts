@@ -147,7 +147,7 @@ export async function readSafely(store: KeyStore, address: KeyAddress): Promise<
   }
 }
 
-async function writeSafely(store: KeyStore, address: KeyAddress, record: StoredKey): Promise<StoreChange> {
+export async function writeSafely(store: KeyStore, address: KeyAddress, record: StoredKey): Promise<StoreChange> {
   try {
     return await store.write(address, record);
   } catch (thrown) {

@@ -18,6 +18,8 @@ export interface StoredKey {
   readonly seatId: string;
   /** ISO 8601. */
   readonly createdAt: string;
+  /** When the server last accepted the key, ISO 8601; absent where it was never used. */
+  readonly lastVerifiedAt?: string;
   /** The server's id of the key; a record without it cannot be revoked. */
   readonly keyId?: string;
 }

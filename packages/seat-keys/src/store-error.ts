@@ -20,21 +20,27 @@ const WORDING: Readonly<Record<StoreFault, string>> = {
   unknown: 'the store failed in a way that is not described, since its text could hold a secret',
 };
 
+/** Codes of a system that are repeated; closed, since any text may stand where a code should. */
+const SYSTEM_CODES: readonly string[] = (
+  'EACCES EAGAIN EBADF EBUSY ECANCELED ECONNREFUSED ECONNRESET EDQUOT EEXIST EFBIG EINTR EINVAL EIO EISDIR ELOOP EMFILE ENAMETOOLONG ENFILE ' +
+  'ENODEV ENOENT ENOMEM ENOSPC ENOTCONN ENOTDIR ENOTEMPTY ENOTSUP ENXIO EPERM EPIPE EROFS ESTALE ETIMEDOUT ETXTBSY EXDEV'
+).split(' ');
+
 /** One sentence about a store's failure, of a fixed wording, the exit code and the system's code. */
 export function describeStoreError(error: StoreError): string {
   const parts = [
     ...(error.exitCode === undefined ? [] : [`exit code ${error.exitCode}`]),
-    ...(error.systemCode === undefined || !/^E[A-Z0-9]{2,20}$/.test(error.systemCode) ? [] : [error.systemCode]),
+    ...(error.systemCode === undefined || !SYSTEM_CODES.includes(error.systemCode) ? [] : [error.systemCode]),
   ];
   return parts.length === 0 ? WORDING[error.fault] : `${WORDING[error.fault]} (${parts.join(', ')})`;
 }
 
-/** The store's failure behind a thrown value: only a code that is in the closed list, or looks like a system's, is taken from it. */
+/** The store's failure behind a thrown value: only codes of closed lists are taken from it. */
 export function storeErrorOf(thrown: unknown): StoreError {
   if (typeof thrown !== 'object' || thrown === null) return { fault: 'unknown' };
   const fault = 'fault' in thrown ? STORE_FAULTS.find((known) => known === thrown.fault) : undefined;
   const exitCode = 'exitCode' in thrown && Number.isSafeInteger(thrown.exitCode) ? Number(thrown.exitCode) : undefined;
-  const code = 'code' in thrown && typeof thrown.code === 'string' && /^E[A-Z0-9]{2,20}$/.test(thrown.code) ? thrown.code : undefined;
+  const code = 'code' in thrown && typeof thrown.code === 'string' && SYSTEM_CODES.includes(thrown.code) ? thrown.code : undefined;
   return {
     fault: fault ?? (code === undefined ? 'unknown' : code === 'EACCES' || code === 'EPERM' ? 'denied' : 'io'),
     ...(exitCode === undefined ? {} : { exitCode }),

@@ -13,6 +13,7 @@ const record = (key: string): StoredKey => ({
   workspaceId: 'wsp_1',
   seatId: 'seat-1',
   createdAt: '2026-01-01T00:00:00.000Z',
+  lastVerifiedAt: '2026-01-02T00:00:00.000Z',
   keyId: 'key-1',
 });
 const awkward = 'k\'"\\$`\n\t é 😀 -w --password';
