@@ -135,6 +135,7 @@ function addRun(program: Command, command: AddCommand): void {
     .addOption(list('--allow-address <host=address>', 'address of an allowed host that need not be public (repeatable)'))
     .optionsGroup('What travels, and where the work goes:')
     .option('--require-clean', 'refuse uncommitted changes', false)
+    .option('--unshallow', 'of a shallow clone, fetch the history it lacks from its remote (nothing is written into it)', false)
     .addOption(list('--include <path>', 'send this ignored file or folder too (repeatable)'))
     .addOption(list('--include-secret <path>', 'send this file though it looks like a secret (repeatable)'))
     .option('--push <remote>', 'push the new branch with your own credentials')

@@ -11,6 +11,7 @@ import {
   type LocalRepository,
   listUploadFiles,
   packHead,
+  packWholeHistory,
   runGit,
   snapshotDirectory,
   type UploadList,
@@ -25,6 +26,8 @@ export interface LocalTree {
   readonly repository: LocalRepository;
   readonly list: UploadList;
   readonly dirty: boolean;
+  /** The history that the clone lacks is fetched. */
+  readonly unshallow: boolean;
   /** What to tell the caller before anything is sent. */
   readonly notes: readonly string[];
 }
@@ -72,7 +75,11 @@ export async function readTree(path: string, options: RunOptions, env: Environme
     repository,
     list,
     dirty: decision.base === 'synthetic',
-    notes: describeTree(list, { largeFiles: decision.notes.includes('large_files_as_checked_out'), shallow: repository.shallow }),
+    unshallow: options.unshallow && repository.shallow,
+    notes: describeTree(list, {
+      largeFiles: decision.notes.includes('large_files_as_checked_out'),
+      shallow: repository.shallow && !options.unshallow,
+    }),
   };
 }
 
@@ -100,7 +107,7 @@ export function describeTree(list: UploadList, facts: { readonly largeFiles: boo
   if (list.sparsePaths > 0)
     notes.push(`${count(list.sparsePaths, 'file')} outside the sparse checkout stay${list.sparsePaths === 1 ? 's' : ''} here`);
   if (facts.largeFiles) notes.push('large files travel as they are checked out here');
-  if (facts.shallow) notes.push('the clone is shallow: the agent sees its short history (all of it after git fetch --unshallow)');
+  if (facts.shallow) notes.push('the clone is shallow: the agent sees its short history (send all of it with --unshallow)');
   return notes;
 }
 
@@ -119,7 +126,7 @@ export async function uploadTree(
   try {
     const { repository, list, dirty } = tree;
     const packFile = join(scratch, 'head.pack');
-    const pack = await packHead(repository, packFile);
+    const pack = tree.unshallow ? await packWholeHistory(repository, packFile, { env }) : await packHead(repository, packFile);
     const snapshotFile = join(scratch, 'tree.snapshot');
     const onlyPaths = new Set(list.files.map((file) => file.path.toString('latin1')));
     const snapshot = await snapshotDirectory(repository.root, snapshotFile, { onlyPaths });

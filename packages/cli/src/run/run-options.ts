@@ -31,6 +31,8 @@ export interface RunOptions {
   readonly setupAllow: readonly string[];
   readonly addressRules: readonly AddressRule[];
   readonly requireClean: boolean;
+  /** Fetch the history that a shallow clone lacks. */
+  readonly unshallow: boolean;
   readonly include: readonly string[];
   readonly includeSecret: readonly string[];
   readonly push: string | undefined;
@@ -58,6 +60,8 @@ export function readRunOptions(raw: Raw, env: Readonly<Record<string, string | u
   const agentCommand = textOf(raw.agentCmd);
   if (agentCommand === undefined || agentCommand.trim() === '')
     throw wrong('no agent was named', 'Say how it is started, such as --agent-cmd \'my-agent "$FIRECREW_TASK_FILE"\'.');
+  if (repository.kind !== 'path' && raw.unshallow === true)
+    throw wrong('--unshallow concerns a folder of this machine', 'Leave it out: the whole history of a URL is fetched.');
   if (repository.kind !== 'path' && (raw.requireClean === true || listOf(raw.include).length + listOf(raw.includeSecret).length > 0))
     throw wrong('--require-clean and --include concern a folder of this machine', 'Leave them out, or name a folder with --repo.');
   return {
@@ -77,6 +81,7 @@ export function readRunOptions(raw: Raw, env: Readonly<Record<string, string | u
     setupAllow: listOf(raw.setupAllow),
     addressRules: readAddressRules(listOf(raw.allowAddress)),
     requireClean: raw.requireClean === true,
+    unshallow: raw.unshallow === true,
     include: listOf(raw.include),
     includeSecret: listOf(raw.includeSecret),
     push,

@@ -45,9 +45,9 @@ async function adopt(from: string, to: string): Promise<void> {
   for (const name of [...names.filter((one) => !isIndex(one)), ...names.filter(isIndex)]) await rename(join(from, name), join(to, name));
 }
 
-/** Git divides the list of alternates at colons, but for those in quotes. */
-function quotePath(path: string): string {
-  return `"${path.replaceAll(/["\\]/g, '\\$&')}"`;
+/** A path as git reads it in a list of alternates, which is divided at colons and at ends of lines but for those in quotes. */
+export function quotePath(path: string): string {
+  return `"${path.replaceAll(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`;
 }
 
 function told(error: unknown, objects: string): unknown {

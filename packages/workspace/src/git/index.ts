@@ -44,4 +44,5 @@ export {
   runGit,
 } from './run-git.ts';
 export { sweepScratchFolders } from './scratch-folder.ts';
+export { packWholeHistory, type UnshallowOptions } from './unshallow.ts';
 export type { OpenEntry, TreeContent } from './write-blobs.ts';

@@ -61,7 +61,8 @@ export async function readPack(gitDir: string, packFile: string, options: PackIm
   if (options.head !== undefined) await checkComplete(gitDir, options.head);
 }
 
-async function checkComplete(gitDir: string, head: string): Promise<void> {
+/** Throws CodedError `pack_incomplete` where something of the history of `head` is missing. */
+export async function checkComplete(gitDir: string, head: string): Promise<void> {
   checkId(head);
   try {
     await runGit(['rev-list', '--objects', '--quiet', '--end-of-options', head, '--'], {

@@ -7,6 +7,7 @@ import {
   listUploadFiles,
   MissionRepository,
   packHead,
+  packWholeHistory,
   pushBranch,
   writeBranch,
 } from '../../src/git/index.ts';
@@ -445,6 +446,49 @@ describe('a result in the repository of a person', () => {
     await expect(push('ext::sh -c id')).rejects.toMatchObject({ code: 'remote_refused' });
     await expect(push('origin', 'absent')).rejects.toMatchObject({ code: 'branch_missing' });
     expect(await push('origin')).toMatchObject({ verdict: 'unreadable', reason: 'remote_unreadable' });
+  });
+});
+
+describe('a shallow source whose history is wanted', () => {
+  const clone = (): string => {
+    const origin = place.path('origin');
+    personRepository(origin, { a: '0' });
+    for (let at = 1; at < 5; at += 1) {
+      put(origin, 'a', `${at}`);
+      commitAll(origin, `c${at}`);
+    }
+    git(place.dir, ['clone', '-q', '--depth=2', `file://${origin}`, 'source']);
+    return origin;
+  };
+  const filesOf = (): string =>
+    git(place.path('source/.git'), ['--git-dir=.', 'for-each-ref']) + readFileSync(place.path('source/.git/shallow'), 'utf8');
+
+  it('travels whole, with a commit of its own on top, and is left as it is', async () => {
+    clone();
+    put(place.path('source'), 'b', 'own');
+    commitAll(place.path('source'), 'own');
+    const before = filesOf();
+    const objects = git(place.path('source'), ['count-objects', '-v']);
+    const repository = await inspect();
+    const packed = await packWholeHistory(repository, place.path('head.pack'), { env: PERSON });
+    expect(packed.shallow).toBeUndefined();
+    const mission = await MissionRepository.init(place.path('mission.git'));
+    await mission.importPack(place.path('head.pack'), { head: packed.commit });
+    expect((await mission.describe(packed.commit)).shallow).toBe(false);
+    expect(git(place.path('mission.git'), ['rev-list', '--count', packed.commit])).toBe('6');
+    expect([filesOf(), git(place.path('source'), ['count-objects', '-v'])]).toEqual([before, objects]);
+  });
+
+  it('is refused by name where its remote is gone, is shallow itself, or was never there', async () => {
+    const origin = clone();
+    const pack = async (): Promise<unknown> => await packWholeHistory(await inspect(), place.path('x.pack'), { env: PERSON });
+    git(place.dir, ['clone', '-q', '--depth=2', `file://${origin}`, 'cut']);
+    git(place.path('source'), ['remote', 'set-url', 'origin', `file://${place.path('cut')}`]);
+    await expect(pack()).rejects.toMatchObject({ code: 'unshallow_failed', id: 'origin' });
+    git(place.path('source'), ['remote', 'set-url', 'origin', `file://${place.path('gone')}`]);
+    await expect(pack()).rejects.toMatchObject({ code: 'unshallow_failed', action: expect.stringContaining('--unshallow') });
+    git(place.path('source'), ['remote', 'remove', 'origin']);
+    await expect(pack()).rejects.toMatchObject({ code: 'unshallow_failed' });
   });
 });
 
