@@ -1,4 +1,5 @@
 export { CodedError, type CodedErrorOptions, codeOf, messageOf } from './coded-error.ts';
+export { type HostLock, tryHostLock } from './host-lock.ts';
 export {
   type ArtifactId,
   ID_LENGTH,

@@ -60,7 +60,7 @@ export { createScratch, SCRATCH_LABEL, type ScratchSpec } from './scratch/create
 export { type DiskState, readDiskState } from './setup-layers/disk-state.ts';
 export { DEFAULT_LAYER_SETTINGS, type LayerSettings, layerBoundsOf } from './setup-layers/layer-bounds.ts';
 export { LAYER_FORMAT, type LayerFile, type LayerInputs, type LayerKey, layerKeyOf } from './setup-layers/layer-key.ts';
-export { type LayerLock, takeLayerLock } from './setup-layers/layer-lock.ts';
+export { takeLayerLock } from './setup-layers/layer-lock.ts';
 export { LayerStore, type LayerStoreBounds, type OpenLayer } from './setup-layers/layer-store.ts';
 export type { KeptLayer, LayerBounds } from './setup-layers/plan-layer-collection.ts';
 export {

@@ -60,3 +60,6 @@ export { QemuDriver, type QemuDriverOptions } from './qemu-driver/qemu-driver.ts
 export { type IgnoreFile, ignoredPaths } from './tree-transfer/ignore-rules.ts';
 export { NO_EXCLUSION, treeSelectionOf, trimExclusion } from './tree-transfer/select-tree.ts';
 export { INCOMPLETE_REASONS, trailerOf } from './tree-transfer/trailer.ts';
+export type { UserRange } from './users/judge-uid.ts';
+export { ownUsers } from './users/own-users.ts';
+export { type LentUser, VmUsers, type VmUsersOptions } from './users/vm-users.ts';

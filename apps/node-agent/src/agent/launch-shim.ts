@@ -3,7 +3,7 @@ import { accessSync, closeSync, constants, openSync, writeFileSync } from 'node:
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { LAUNCH_FILE, type ShimLaunch } from '../shim/shim-arguments.ts';
-import { admitOwner, type TurnPaths } from '../turn-folder/turn-folder.ts';
+import { admitUsers, type TurnPaths } from '../turn-folder/turn-folder.ts';
 import type { InstalledPrograms } from './install-programs.ts';
 
 /** CA bundles of common systems: the guest trusts what its host trusts. */
@@ -16,7 +16,7 @@ export type LaunchFacts = Omit<ShimLaunch, 'guestAgent' | 'homes' | 'caBundle'>;
 
 /** Starts the shim of a turn folder in a session of its own, so that it outlives this agent. */
 export function launchShim(paths: TurnPaths, version: InstalledPrograms, facts: LaunchFacts, onError: (error: Error) => void): void {
-  if (facts.owner !== null) admitOwner(paths.root, facts.owner);
+  if (facts.users !== null) admitUsers(paths.root);
   const launch: ShimLaunch = {
     ...facts,
     guestAgent: { node: version.node, bundle: version.guestAgent },

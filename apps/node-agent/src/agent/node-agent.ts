@@ -1,18 +1,19 @@
 import { lookup } from 'node:dns/promises';
-import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { uptime } from 'node:os';
 import { join } from 'node:path';
 import { CodedError, codeOf, messageOf, removeOldVersions } from '@firecrew/base';
 import { HEALTH_EVERY_MS, type NodeMessage, type ServerMessage, type TurnSpec } from '@firecrew/protocol';
-import type { Driver, GuestOwner } from '@firecrew/vmm';
+import type { Driver } from '@firecrew/vmm';
 import type { Logger } from 'pino';
 import type { ImageFetcher } from '../images/image-fetcher.ts';
-import { LAUNCH_FILE, shimLaunchSchema } from '../shim/shim-arguments.ts';
+import { LAUNCH_FILE } from '../shim/shim-arguments.ts';
 import { readSpec, type TurnPaths, turnFolderName, turnPaths, writeWhole } from '../turn-folder/turn-folder.ts';
 import { firecrackerLaunchOf } from '../vm/firecracker-settings.ts';
 import { layerLaunchOf } from '../vm/layer-settings.ts';
 import { qemuLaunchOf } from '../vm/qemu-settings.ts';
 import type { VmSource } from '../vm/vm-source.ts';
+import { vmUsersOf } from '../vm/vm-users.ts';
 import { collectLayers } from './collect-layers.ts';
 import type { NodeConfig } from './config.ts';
 import { DataClient } from './data-client.ts';
@@ -50,8 +51,6 @@ export class NodeAgent {
   readonly #link: ServerLink;
   readonly #keepers = new Map<string, TurnKeeper>();
   readonly #starting = new Map<string, StartingTurn>();
-  /** User ids of the attempts that are here, by the name of their folder. */
-  readonly #owners = new Map<string, number>();
   readonly #turns: string;
   readonly #tokens: string;
   #renewEveryMs = 20_000;
@@ -237,7 +236,7 @@ export class NodeAgent {
       qemu: config.qemu === null || qemu === undefined ? null : qemuLaunchOf(config.qemu, qemu),
       firecracker: config.firecracker === null || firecracker === undefined ? null : firecrackerLaunchOf(config.firecracker, firecracker),
       layers: layerLaunchOf(config.setupLayers, config.home),
-      owner: this.#ownerOf(spec),
+      users: vmUsersOf(config),
       renewedAtUptimeMs,
       serverAddresses: [...serverAddresses],
     };
@@ -249,19 +248,6 @@ export class NodeAgent {
     const { hostname } = await findServer(this.#options.config);
     const found = await lookup(hostname.replace(/^\[|\]$/g, ''), { all: true });
     return found.map((item) => item.address.split('%')[0] ?? item.address);
-  }
-
-  /** A user id of the agent's range that no other attempt has, so that two attempts are two users of the host. */
-  #ownerOf(spec: TurnSpec): GuestOwner | null {
-    const { owners } = this.#options.config;
-    if (owners === null) return null;
-    const taken = new Set(this.#owners.values());
-    for (let uid = owners.firstUid; uid < owners.firstUid + owners.count; uid += 1) {
-      if (taken.has(uid)) continue;
-      this.#owners.set(turnFolderName(spec), uid);
-      return { uid, gid: uid };
-    }
-    throw new CodedError('owners_used_up', `all ${owners.count} user ids of this node have an attempt`, { id: spec.turnId });
   }
 
   async #keep(spec: TurnSpec, paths: TurnPaths, token: string, renewedAtMs: number): Promise<TurnKeeper> {
@@ -281,7 +267,6 @@ export class NodeAgent {
   async #forget(keeper: TurnKeeper): Promise<void> {
     const name = turnFolderName(keeper.key);
     this.#keepers.delete(name);
-    this.#owners.delete(name);
     await rm(join(this.#tokens, name), { force: true });
     await this.#writeShims();
   }
@@ -294,8 +279,7 @@ export class NodeAgent {
         const paths = turnPaths(join(this.#turns, name));
         const spec = await readSpec(paths);
         const token = await readFile(join(this.#tokens, name), 'utf8');
-        const launch = shimLaunchSchema.parse(JSON.parse(await readFile(join(paths.root, LAUNCH_FILE), 'utf8')));
-        if (launch.owner !== null) this.#owners.set(name, launch.owner.uid);
+        await access(join(paths.root, LAUNCH_FILE));
         await this.#keep(spec, paths, token, clock());
         this.#options.log.info({ turn: spec.turnId, attempt: spec.attempt }, 'turn adopted');
       } catch (error) {
@@ -366,7 +350,6 @@ export class NodeAgent {
 
   /** Removes a folder that no shim was started for, and what belongs to it. */
   async #removeTurn(name: string): Promise<void> {
-    this.#owners.delete(name);
     await rm(join(this.#turns, name), { recursive: true, force: true });
     await rm(join(this.#tokens, name), { force: true });
   }

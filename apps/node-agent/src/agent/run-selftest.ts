@@ -3,10 +3,11 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '@firecrew/base';
 import { type BootArtifacts, type BootReferences, findBootArtifacts } from '@firecrew/rootfs';
-import type { Driver } from '@firecrew/vmm';
+import { type Driver, ownUsers, VmUsers } from '@firecrew/vmm';
 import { firecrackerDriverOf, firecrackerLaunchOf } from '../vm/firecracker-settings.ts';
 import { qemuDriverOf, qemuLaunchOf } from '../vm/qemu-settings.ts';
 import { type SelftestResult, type SelftestSpec, selftestDriver } from '../vm/selftest.ts';
+import { vmUsersOf } from '../vm/vm-users.ts';
 import type { NodeConfig } from './config.ts';
 
 /** What a VM of the self-test gets; enough for a small command. */
@@ -16,10 +17,12 @@ const NAME_BYTES = 4;
 /** Boots one VM with each driver of microVMs that the configuration has, one after another. Empty where it has none. */
 export async function runSelftest(config: NodeConfig): Promise<SelftestResult[]> {
   const results: SelftestResult[] = [];
+  const users = vmUsersOf(config);
   for (const { name, store, driverOf, ...references } of configured(config)) {
     try {
       const driver = driverOf(await findBootArtifacts(store, references));
-      results.push(await selftestDriver(driver, await specOf(config), () => performance.now()));
+      const owned = users === null ? driver : ownUsers(driver, new VmUsers(users));
+      results.push(await selftestDriver(owned, await specOf(config), () => performance.now()));
     } catch (error) {
       results.push({ driver: name, ok: false, detail: messageOf(error) });
     }
@@ -47,8 +50,6 @@ async function specOf({ home, owners }: NodeConfig): Promise<SelftestSpec> {
   const name = `selftest-${randomBytes(NAME_BYTES).toString('hex')}`;
   const folder = join(home, 'selftest');
   await mkdir(folder, { recursive: true, mode: owners === null ? 0o700 : 0o711 });
-  // The last of the range: attempts take from its beginning.
-  const uid = owners === null ? undefined : owners.firstUid + owners.count - 1;
   return {
     vmId: name,
     folder: join(folder, name),
@@ -57,7 +58,6 @@ async function specOf({ home, owners }: NodeConfig): Promise<SelftestSpec> {
     path: '/usr/bin:/bin',
     caBundle: null,
     limits: LIMITS,
-    ...(uid === undefined ? {} : { owner: { uid, gid: uid } }),
     allowUnisolated: false,
     attemptMarker: name,
   };

@@ -1,7 +1,7 @@
 import type { CommitChange, ManifestEntry } from '@firecrew/artifact-capture';
 import type { CapturedTree, Isolation, RoundRecord, TurnSpec } from '@firecrew/protocol';
 import type { BootArtifacts, LayerKey, LayerStore, OpenLayer } from '@firecrew/rootfs';
-import type { CallerPath, Driver, GuestOwner, Vm } from '@firecrew/vmm';
+import type { CallerPath, Driver, Vm } from '@firecrew/vmm';
 import type { TurnPaths } from '../turn-folder/turn-folder.ts';
 import type { EgressGate } from './egress-gate.ts';
 import type { EventSpool } from './event-spool.ts';
@@ -57,7 +57,6 @@ export interface AttemptContext {
   readonly guestAgent: { readonly node: string; readonly bundle: string };
   readonly caller: CallerPath;
   readonly caBundle: string | null;
-  readonly owner: GuestOwner | undefined;
   readonly events: EventSpool;
   readonly log: LogSpool;
   readonly gate: EgressGate;

@@ -16,7 +16,6 @@ export async function bootVm(context: AttemptContext, name: string, layer: OpenL
     limits: { memoryMib: spec.demand.memoryMib, diskMib: spec.demand.diskMib },
     attemptMarker: attemptMarker(spec),
     allowUnisolated: spec.allowUnisolated,
-    ...(context.owner === undefined ? {} : { owner: context.owner }),
     ...(layer === null ? {} : { layer }),
     onStream: (stream, request) => {
       if (request.t !== 'tunnel') {

@@ -1,3 +1,4 @@
+import { chmod } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { checkSocketPath } from '@firecrew/link';
 import {
@@ -12,7 +13,7 @@ import {
 /** Bytes of one request line. */
 const MAX_LINE_BYTES = 64 * 1024;
 
-/** Answers requests on `control.sock`, one line each way. The folder is private to its owner, so the socket needs no secret. */
+/** Answers requests on `control.sock`, one line each way. The socket is private to its owner, so it needs no secret. */
 export async function serveControl(
   path: string,
   answer: (request: ControlRequest) => ControlReply | Promise<ControlReply>,
@@ -23,6 +24,7 @@ export async function serveControl(
     server.once('error', reject);
     server.listen(path, resolve);
   });
+  await chmod(path, 0o600);
   return server;
 }
 

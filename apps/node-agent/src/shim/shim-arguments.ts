@@ -3,6 +3,13 @@ import { firecrackerLaunchSchema } from '../vm/firecracker-settings.ts';
 import { layerLaunchSchema } from '../vm/layer-settings.ts';
 import { qemuLaunchSchema } from '../vm/qemu-settings.ts';
 
+/** Range of user ids that VMs get one of each, and the folders below which those of VMs are. */
+export const vmUsersSchema = z.strictObject({
+  firstUid: z.int().min(1000),
+  count: z.int().min(1),
+  vmRoots: z.array(z.string().startsWith('/')).min(1),
+});
+
 /** What the node agent tells a shim beside the spec: where things are on this host. Read from `launch.json` of the turn folder. */
 export const shimLaunchSchema = z.strictObject({
   guestAgent: z.strictObject({ node: z.string().startsWith('/'), bundle: z.string().startsWith('/') }),
@@ -10,7 +17,7 @@ export const shimLaunchSchema = z.strictObject({
   homes: z.array(z.string()).describe('Home folders that are never bound.'),
   caBundle: z.string().startsWith('/').nullable(),
   bubblewrap: z.enum(['auto', 'off']).default('auto'),
-  owner: z.strictObject({ uid: z.int().min(1), gid: z.int().min(1) }).nullable(),
+  users: vmUsersSchema.nullable().describe('Users of the host for VMs; null runs them as this process.'),
   qemu: qemuLaunchSchema.nullable().default(null).describe('What a VM of the qemu driver is made of.'),
   firecracker: firecrackerLaunchSchema.nullable().default(null).describe('What a VM of the firecracker driver is made of.'),
   layers: layerLaunchSchema.nullable().default(null).describe('Where set-ups are kept as layers; null where none are.'),

@@ -4,7 +4,7 @@ import { uptime } from 'node:os';
 import { join } from 'node:path';
 import { CodedError, identifyProcess, messageOf } from '@firecrew/base';
 import { type ControlReply, type ControlRequest, GENERATION, type TurnSpec } from '@firecrew/protocol';
-import { callerPathBinds, type Driver, ProcessDriver } from '@firecrew/vmm';
+import { callerPathBinds, type Driver, ownUsers, ProcessDriver, VmUsers } from '@firecrew/vmm';
 import { readSpec, type TurnPaths, turnPaths, writeWhole } from '../turn-folder/turn-folder.ts';
 import { firecrackerDriverOf } from '../vm/firecracker-settings.ts';
 import { layerStoreOf } from '../vm/layer-settings.ts';
@@ -66,12 +66,11 @@ async function makeContext(paths: TurnPaths, spec: TurnSpec, launch: ShimLaunch)
     lease,
     gate,
     clock,
-    driver: driverOf(spec, launch),
+    driver: launch.users === null ? driverOf(spec, launch) : ownUsers(driverOf(spec, launch), new VmUsers(launch.users)),
     guestAgent: launch.guestAgent,
     caller: await callerPathBinds(launch.callerPath, launch.homes),
     caBundle: launch.caBundle,
     layers: layersOf(spec, launch),
-    owner: launch.owner ?? undefined,
     log: new LogSpool(paths.log, spec.limits.logBytes),
     deadlineMs: clock() + spec.limits.turnTimeoutMs,
     state: {
@@ -96,7 +95,8 @@ async function makeContext(paths: TurnPaths, spec: TurnSpec, launch: ShimLaunch)
 /** The driver that the turn was placed with; the node agent probed it, so a shim of it only boots. */
 function driverOf(spec: TurnSpec, launch: ShimLaunch): Driver {
   if (spec.driver === 'process') {
-    return new ProcessDriver({ bubblewrap: launch.bubblewrap, ...(launch.owner === null ? {} : { owner: launch.owner }) });
+    const { bubblewrap, users } = launch;
+    return new ProcessDriver({ bubblewrap, ...(users === null ? {} : { owner: { uid: users.firstUid, gid: users.firstUid } }) });
   }
   if (spec.driver === 'qemu' && launch.qemu !== null) return qemuDriverOf(launch.qemu, false);
   if (spec.driver === 'firecracker' && launch.firecracker !== null) return firecrackerDriverOf(launch.firecracker);

@@ -1,4 +1,4 @@
-import { chmodSync, chownSync } from 'node:fs';
+import { chmodSync } from 'node:fs';
 import { open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CodedError, codeOf, messageOf } from '@firecrew/base';
@@ -119,8 +119,7 @@ async function readJson(file: string): Promise<unknown> {
   return JSON.parse(await readFile(file, 'utf8')) as unknown;
 }
 
-/** Lets the attempt's own group walk through its turn folder; no other attempt does. For an agent that is root. */
-export function admitOwner(folder: string, { gid }: { readonly gid: number }): void {
-  chownSync(folder, 0, gid);
-  chmodSync(folder, 0o710);
+/** Lets the users of VMs walk through a turn folder to their own, which lets no other pass; all else in it is private by itself. For an agent that is root. */
+export function admitUsers(folder: string): void {
+  chmodSync(folder, 0o711);
 }

@@ -116,7 +116,6 @@ async function newAttempt(
     guestAgent: { node: process.execPath, bundle: join(bundles, 'guest-agent.mjs') },
     caller: { binds: [], path: '/usr/bin:/bin', leftOut: [] },
     caBundle: null,
-    owner: undefined,
     log: new LogSpool(paths.log, 100_000),
     deadlineMs: clock() + 120_000,
     state: {

@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { lstatSync } from 'node:fs';
-import { connect, createServer, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { codeOf } from '@firecrew/base';
+import { type HostLock, tryHostLock } from '@firecrew/base';
 import type { LayerKey } from './layer-key.ts';
 
 /** Digits of a key in the name of its lock: the name of a socket has at most 107 bytes. */
@@ -10,27 +9,20 @@ const KEY_DIGITS = 32;
 /** Least pause between two tries, in `ms`: a stranger that has the name may close at once. */
 const PAUSE_MS = 50;
 
-/** The right to build one layer. */
-export interface LayerLock {
-  /** Name of the socket, as `/proc/net/unix` has it behind an `@` for its first byte. */
-  readonly name: string;
-  release(): void;
-}
-
 /**
  * Takes the right to build a layer, which one process of the host has at a time; waits for the one that has it, at most `timeoutMs`, and gives
- * undefined then. It is an abstract socket: the kernel lets it go when its process ends, however it ends. Rejects when `signal` fires.
+ * undefined then. It goes with its process, however that ends. Rejects when `signal` fires.
  */
 export async function takeLayerLock(
   root: string,
   key: LayerKey,
   { signal, timeoutMs }: { readonly signal: AbortSignal; readonly timeoutMs: number },
-): Promise<LayerLock | undefined> {
+): Promise<HostLock | undefined> {
   const name = lockName(root, key);
   const until = performance.now() + timeoutMs;
   for (;;) {
     signal.throwIfAborted();
-    const lock = await tryLock(name);
+    const lock = await tryHostLock(name);
     if (lock !== undefined) return lock;
     const leftMs = until - performance.now();
     if (leftMs <= 0) return undefined;
@@ -43,29 +35,6 @@ export async function takeLayerLock(
 function lockName(root: string, key: LayerKey): string {
   const { dev, ino } = lstatSync(root);
   return `\0firecrew-layer/${process.getuid?.() ?? 0}/${dev}/${ino}/${key.slice(0, KEY_DIGITS)}`;
-}
-
-async function tryLock(name: string): Promise<LayerLock | undefined> {
-  const waiting = new Set<Socket>();
-  const server = createServer((socket) => {
-    waiting.add(socket);
-    socket.on('error', () => socket.destroy());
-    socket.on('close', () => waiting.delete(socket));
-    socket.resume();
-  });
-  try {
-    await once(server.listen(name), 'listening');
-  } catch (error) {
-    if (codeOf(error) === 'EADDRINUSE') return undefined;
-    throw error;
-  }
-  return {
-    name,
-    release: () => {
-      server.close();
-      for (const socket of waiting) socket.destroy();
-    },
-  };
 }
 
 /** Settles when the holder has let go, or the signal fires. */

@@ -75,7 +75,7 @@ export class FirecrackerDriver implements Driver {
     checkVmSpec(spec, sockets);
     if (jailer !== undefined && spec.owner === undefined) throw badSpec(spec, 'the jailer needs a user for it, which only root can give');
     if (jailer !== undefined) await removeStaleGroups(parentGroup(this.#settings, jailer), Date.now());
-    return startVm(spec, this.#options.openFiles, (places, files, rescue) => this.#plan(spec, places, files, rescue));
+    return startVm(spec, this.#options.openFiles, (owned, places, files, rescue) => this.#plan(owned, places, files, rescue));
   }
 
   async #plan(spec: BootSpec, places: VmFolder, files: VmFiles, rescue: boolean): Promise<Omit<MachineBoot, 'initrd' | 'files'>> {

@@ -11,13 +11,18 @@ import { bootMachine, type MachineBoot } from './boot-machine.ts';
 import type { BootedMachine } from './machine.ts';
 import { MachineVm } from './machine-vm.ts';
 import { IN_VM, type OpenBootFiles, type VmFiles } from './vm-assets.ts';
-import { giveTo, makeVmFolder, type VmFolder } from './vm-folder.ts';
+import { giveTo, handOver, makeVmFolder, type VmFolder } from './vm-folder.ts';
 
 /** Time from the start of the VMM to the guest agent's first answer, in `ms`; emulation on a busy host takes most of it. */
 export const VM_BOOT_TIMEOUT_MS = 90_000;
 
 /** What a driver says of one boot: the VM itself, or the second one that reads the disk of the first when it is dead. */
-export type PlanBoot = (places: VmFolder, files: VmFiles, rescue: boolean) => Promise<Omit<MachineBoot, 'initrd' | 'files'>>;
+export type PlanBoot = (
+  spec: BootSpec,
+  places: VmFolder,
+  files: VmFiles,
+  rescue: boolean,
+) => Promise<Omit<MachineBoot, 'initrd' | 'files'>>;
 
 /**
  * Makes folder and disk of a VM whose spec is checked, boots it, and gives it its roots. Rejects with `boot_failed` or
@@ -25,11 +30,11 @@ export type PlanBoot = (places: VmFolder, files: VmFiles, rescue: boolean) => Pr
  */
 export async function startVm(spec: BootSpec, openFiles: OpenBootFiles, plan: PlanBoot): Promise<Vm> {
   const places = await makeVmFolder(spec);
-  const boot = async (rescue: boolean): Promise<BootedMachine> => {
+  const boot = async (owned: BootSpec, rescue: boolean): Promise<BootedMachine> => {
     const files = { ...(await openFiles()), layer: spec.layer };
     try {
       const initrd = rescue ? places.rescueInitrd : places.initrd;
-      return await bootMachine(spec, { ...(await plan(places, files, rescue)), files, initrd });
+      return await bootMachine(owned, { ...(await plan(owned, places, files, rescue)), files, initrd });
     } finally {
       await files.close();
     }
@@ -38,9 +43,9 @@ export async function startVm(spec: BootSpec, openFiles: OpenBootFiles, plan: Pl
   try {
     await createScratch({ path: places.scratch, sizeMib: spec.limits.diskMib });
     await giveTo(spec.owner, places.scratch, 0o600);
-    booted = await boot(false);
+    booted = await boot(spec, false);
     await sendRoots(spec, booted, places);
-    return new MachineVm(spec, booted, places.scratch, () => boot(true));
+    return new MachineVm(spec, booted, places.scratch, async () => boot(await forRescue(spec, places), true));
   } catch (cause) {
     await undo(spec, booted);
     throw new CodedError('boot_failed', `VM ${spec.vmId} did not come up: ${messageOf(cause)}`, {
@@ -49,6 +54,14 @@ export async function startVm(spec: BootSpec, openFiles: OpenBootFiles, plan: Pl
       cause,
     });
   }
+}
+
+/** The spec of the VM that reads the disk of the first, whose VMM is gone. */
+async function forRescue(spec: BootSpec, places: VmFolder): Promise<BootSpec> {
+  if (spec.rescueOwner === undefined) return spec;
+  const owner = await spec.rescueOwner();
+  await handOver(places, owner);
+  return { ...spec, owner };
 }
 
 async function undo(spec: BootSpec, booted: BootedMachine | undefined): Promise<void> {

@@ -19,7 +19,7 @@ export interface ReadOnlyBind {
   readonly target: string;
 }
 
-/** The one user whose files the guest's are on the host, when the driver runs as root. */
+/** The one user whose files a VM's are on the host, and as whom its VMM runs, when the driver runs as root. */
 export interface GuestOwner {
   readonly uid: number;
   readonly gid: number;
@@ -38,6 +38,8 @@ export interface BootSpec {
   readonly caBundle: string | null;
   readonly limits: { readonly memoryMib: number; readonly diskMib: number };
   readonly owner?: GuestOwner;
+  /** Gives the user of the second VM that reads the disk of this one when it is dead; without it that VM has the user of the first. */
+  readonly rescueOwner?: () => Promise<GuestOwner>;
   /** Disk of an earlier VM of this image, below what this one writes; a driver without layers refuses it. Held open by the caller until `destroy`. */
   readonly layer?: SharedFile;
   /** Without it a driver that cannot isolate here refuses to boot. */

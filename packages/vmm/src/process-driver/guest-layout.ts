@@ -104,8 +104,9 @@ export async function makeGuestFolder(spec: BootSpec): Promise<GuestFolder> {
   for (const path of [...new Set(made)].sort()) await mkdir(path, { mode: 0o700 });
   for (const [name, text] of Object.entries(ETC_FILES)) await writeFile(join(places.etc, name), text, { mode: 0o444 });
   if (spec.owner !== undefined) {
-    // The guest's user passes through the folder and owns what is in it, but cannot put something else in a place of it.
-    await chmod(places.folder, 0o711);
+    // The guest's user passes through the folder, as no other does, and owns what is in it, but cannot put something else in a place of it.
+    await chown(places.folder, 0, spec.owner.gid);
+    await chmod(places.folder, 0o710);
     for (const path of made) await chown(path, spec.owner.uid, spec.owner.gid);
   }
   return places;

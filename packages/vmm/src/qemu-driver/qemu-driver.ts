@@ -70,7 +70,9 @@ export class QemuDriver implements Driver {
   async boot(spec: BootSpec): Promise<Vm> {
     checkVmSpec(spec, Object.values(vmSockets(spec.folder, false)));
     const verdict = await this.#groups.demand(spec.vmId);
-    return await startVm(spec, this.#options.openFiles, (places, files, rescue) => this.#plan(spec, verdict, places, files, rescue));
+    return await startVm(spec, this.#options.openFiles, (owned, places, files, rescue) =>
+      this.#plan(owned, verdict, places, files, rescue),
+    );
   }
 
   async #plan(
