@@ -156,4 +156,7 @@ void copy_agent_output(struct agent *agent);
 /* loopback.c */
 void raise_loopback(void);
 
+/* clock.c */
+int add_to_clock(const char *text);
+
 #endif

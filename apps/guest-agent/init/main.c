@@ -118,8 +118,8 @@ static void end_in_order(void) {
   end_vm();
 }
 
-int main(void) {
-  if (getpid() != 1) return 2;
+int main(int count, char **argv) {
+  if (getpid() != 1) return count == 3 && strcmp(argv[1], "add-to-clock") == 0 ? add_to_clock(argv[2]) : 2;
   mount_kernel_filesystems();
   open_console();
   stage("options");

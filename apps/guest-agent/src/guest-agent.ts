@@ -1,6 +1,9 @@
 import { rm } from 'node:fs/promises';
+import { messageOf } from '@firecrew/base';
 import { GENERATION, type HealthReply } from '@firecrew/protocol';
 import type { AgentConfig } from './agent-config.ts';
+import { addToClock } from './clock/add-to-clock.ts';
+import { ExecGroups } from './exec/exec-groups.ts';
 import { ExecTable } from './exec/exec-table.ts';
 import { completeEtc, makeFolders } from './files/make-folders.ts';
 import { SentTrees } from './files/sent-trees.ts';
@@ -34,12 +37,18 @@ export class GuestAgent {
     const model = await LoopbackPump.start(config.ports.model, { t: 'model' }, session);
     for (const { state } of [proxy, model]) if (state.error !== null) note(state.error);
     const portOf = (pump: LoopbackPump): number | undefined => (pump.state.up ? pump.state.port : undefined);
-    const execs = new ExecTable(config, { proxy: portOf(proxy), model: portOf(model) });
+    // Only in a VM commands are another user's; all that is beside the agent in a sandbox is not its to group.
+    const groups = config.user === null ? undefined : ExecGroups.open(note);
+    const execs = new ExecTable(config, { proxy: portOf(proxy), model: portOf(model) }, groups);
     const services: Services = {
       execs,
       trees: new SentTrees(),
       user: config.user,
-      health: () => health(proxy, model, execs),
+      health: async (addClockMs) => {
+        // A sandbox has the clock of its host, which is not its to set.
+        if (addClockMs !== undefined && config.user !== null) await setClock(addClockMs, note);
+        return health(proxy, model, execs);
+      },
       shutdown: (forget) => {
         setTimeout(() => void agent.close(forget), LAST_ANSWER_MS);
       },
@@ -69,5 +78,16 @@ export class GuestAgent {
 }
 
 function health(proxy: LoopbackPump, model: LoopbackPump, execs: ExecTable): HealthReply {
-  return { ok: true, generation: GENERATION, proxy: proxy.state, model: model.state, execs: execs.running };
+  const clockMs = Math.max(0, Date.now());
+  return { ok: true, generation: GENERATION, proxy: proxy.state, model: model.state, execs: execs.running, clockMs };
+}
+
+/** The host sees by the answer whether it was done, and asks again. */
+async function setClock(addMs: number, note: (text: string) => void): Promise<void> {
+  try {
+    await addToClock(addMs);
+    note(`${addMs} ms were added to the clock`);
+  } catch (error) {
+    note(`the clock could not be set: ${messageOf(error)}`);
+  }
 }

@@ -14,7 +14,10 @@ export const environmentSchema = z.record(z.string(), z.string());
 
 /** Head of a stream that the host opens in the guest. */
 export const hostRequestSchema = z.discriminatedUnion('t', [
-  z.object({ t: z.literal('health') }),
+  z.object({
+    t: z.literal('health'),
+    addClockMs: z.int().optional().describe('`ms` to be added to the clock of a VM before it answers; a sandbox has that of its host.'),
+  }),
   z.object({
     t: z.literal('exec'),
     id: execId,
@@ -78,6 +81,7 @@ export const healthReplySchema = z.discriminatedUnion('ok', [
     proxy: z.object({ up: z.boolean(), port: z.int(), error: z.string().nullable() }),
     model: z.object({ up: z.boolean(), port: z.int(), error: z.string().nullable() }),
     execs: countSchema,
+    clockMs: countSchema.optional().describe("The guest's clock as it answers, in `ms` since 1970."),
   }),
   refusalSchema,
 ]);

@@ -5,6 +5,7 @@ import type { ExecEnd } from '@firecrew/protocol';
 import { findMarked, killMarked, signalProcess } from '@firecrew/vmm';
 import type { ExecUser } from '../agent-config.ts';
 import { EXEC_VARIABLE } from './exec-environment.ts';
+import type { ExecGroup, ExecGroups } from './exec-groups.ts';
 import { DRAIN_MAX_MS, DRAIN_QUIET_MS, KILL_GRACE_MS, KILL_WAIT_MS, LAST_BYTES_MS } from './limits.ts';
 import type { OutputLog } from './output-log.ts';
 import { type OutputPipe, openOutputPipe } from './output-pipe.ts';
@@ -27,6 +28,12 @@ interface LeaderEnd {
   readonly signal: NodeJS.Signals | null;
 }
 
+/** A process that was just started, and its group. */
+interface Started {
+  readonly value: ChildProcess;
+  readonly group: ExecGroup | undefined;
+}
+
 /**
  * One command and everything it leaves running.
  *
@@ -37,38 +44,42 @@ export class ExecProcess {
   readonly ended: Promise<ExecEnd>;
   readonly #mark: string;
   readonly #child: ChildProcess;
+  readonly #group: ExecGroup | undefined;
   readonly #pipe: OutputPipe;
   readonly #log: OutputLog;
   #isTimedOut = false;
   #timers: NodeJS.Timeout[] = [];
 
-  private constructor(command: ExecCommand, child: ChildProcess, pipe: OutputPipe, log: OutputLog) {
+  private constructor(command: ExecCommand, { value: child, group }: Started, pipe: OutputPipe, log: OutputLog) {
     this.#mark = command.mark;
     this.#child = child;
+    this.#group = group;
     this.#pipe = pipe;
     this.#log = log;
     this.ended = this.#run(command.timeoutMs);
   }
 
   /**
-   * Starts a command in a session of its own, with nothing on standard input. Throws `command_not_found`, `command_too_large`,
+   * Starts a command in a session of its own, and in a group of its own where there are any, with nothing on standard input. Throws `command_not_found`, `command_too_large`,
    * `exec_failed`; then nothing runs.
    */
-  static async start(command: ExecCommand, log: OutputLog, stateFolder: string): Promise<ExecProcess> {
+  static async start(command: ExecCommand, log: OutputLog, stateFolder: string, groups?: ExecGroups): Promise<ExecProcess> {
     const pipe = await openOutputPipe(stateFolder, command.id, { user: command.user });
     const [program = '', ...rest] = command.argv;
     let exec: ExecProcess | undefined;
     try {
-      const child = spawn(program, rest, {
-        cwd: command.cwd,
-        env: command.environment,
-        stdio: ['ignore', pipe.writer, pipe.writer],
-        detached: true,
-        ...command.user,
-      });
-      const started = startOf(child);
+      const begin = (): ChildProcess =>
+        spawn(program, rest, {
+          cwd: command.cwd,
+          env: command.environment,
+          stdio: ['ignore', pipe.writer, pipe.writer],
+          detached: true,
+          ...command.user,
+        });
+      const begun = groups?.within(begin) ?? { value: begin(), group: undefined };
+      const started = startOf(begun.value);
       // Made before the start is awaited, so that no end and no byte is missed.
-      exec = new ExecProcess(command, child, pipe, log);
+      exec = new ExecProcess(command, begun, pipe, log);
       await started;
       return exec;
     } catch (error) {
@@ -84,6 +95,7 @@ export class ExecProcess {
     const { pid } = this.#child;
     if (pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null) signalProcess(-pid, signal);
     for (const marked of findMarked(this.#mark, EXEC_VARIABLE)) signalProcess(marked, signal);
+    this.#group?.signal(signal);
   }
 
   async #run(timeoutMs: number): Promise<ExecEnd> {
@@ -124,9 +136,10 @@ export class ExecProcess {
   /** Kills what the leader left behind and gives how many there were. */
   async #killAll(): Promise<number> {
     const { pid } = this.#child;
-    const found = findMarked(this.#mark, EXEC_VARIABLE);
+    const found = [...findMarked(this.#mark, EXEC_VARIABLE), ...(this.#group?.pids() ?? [])];
     if (pid !== undefined) signalProcess(-pid, 'SIGKILL');
     const { killed } = await killMarked(this.#mark, { variable: EXEC_VARIABLE });
+    await this.#group?.end();
     return new Set([...found, ...killed]).size;
   }
 

@@ -7,6 +7,7 @@ import { checkCommand } from '@firecrew/spawn-bounds';
 import type { AgentConfig } from '../agent-config.ts';
 import type { LoopbackPorts } from '../link/loopback-pumps.ts';
 import { execEnvironment, execMark } from './exec-environment.ts';
+import type { ExecGroups } from './exec-groups.ts';
 import { ExecProcess } from './exec-process.ts';
 import { MAX_EXECS, MAX_RUNNING_EXECS } from './limits.ts';
 import { OutputLog } from './output-log.ts';
@@ -23,13 +24,16 @@ interface Exec {
 export class ExecTable {
   readonly #config: AgentConfig;
   readonly #ports: LoopbackPorts;
+  readonly #groups: ExecGroups | undefined;
   readonly #execs = new Map<string, Exec>();
   readonly #starting = new Map<string, Promise<void>>();
   #isClosed = false;
 
-  constructor(config: AgentConfig, ports: LoopbackPorts) {
+  /** `groups` only where commands run as another user, who cannot leave them. */
+  constructor(config: AgentConfig, ports: LoopbackPorts, groups?: ExecGroups) {
     this.#config = config;
     this.#ports = ports;
+    this.#groups = groups;
   }
 
   /** Execs that run now. */
@@ -95,7 +99,7 @@ export class ExecTable {
     try {
       const mark = execMark(this.#config.attemptMarker, id);
       const checked = { id, mark, argv: command.argv, cwd, environment: environment.environment, timeoutMs, user: this.#config.user };
-      const process = await ExecProcess.start(checked, log, this.#config.stateFolder);
+      const process = await ExecProcess.start(checked, log, this.#config.stateFolder, this.#groups);
       const exec: Exec = { log, process, isRunning: true };
       this.#execs.set(id, exec);
       void process.ended.then(() => {

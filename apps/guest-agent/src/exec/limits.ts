@@ -10,6 +10,9 @@ export const LAST_BYTES_MS = 1000;
 export const KILL_GRACE_MS = 5000;
 /** From SIGKILL to the end of waiting for the leader, in `ms`: one in an uninterruptible call may stay. */
 export const KILL_WAIT_MS = 10_000;
+/** Time for a killed group to be empty, and pause between two looks, in `ms`. */
+export const GROUP_EMPTY_MS = 2000;
+export const GROUP_PAUSE_MS = 5;
 /** Bytes read from an output file at a time. */
 export const FOLLOW_CHUNK_BYTES = 64 * 1024;
 /** Time for `mkfifo`, in `ms`. */

@@ -14,7 +14,8 @@ export interface Services {
   readonly trees: SentTrees;
   /** Whose the trees are that the host puts here; null: the agent's own. */
   readonly user: ExecUser | null;
-  readonly health: () => HealthReply;
+  /** Adds to the clock first, where this is a VM. */
+  readonly health: (addClockMs: number | undefined) => Promise<HealthReply>;
   /** Ends the agent once the answer has left; the folders are removed when nothing runs any more. */
   readonly shutdown: (forget: readonly string[]) => void;
 }
@@ -35,7 +36,7 @@ async function serve(answer: Answer, request: HostRequest, services: Services): 
   const { execs, trees } = services;
   switch (request.t) {
     case 'health':
-      return answer.whole(services.health());
+      return answer.whole(await services.health(request.addClockMs));
     case 'exec':
       await execs.start(request);
       return answer.whole({ ok: true });

@@ -6,9 +6,9 @@ import { expectAccepted, expectHead, GuestRefusal } from './read-body.ts';
 /** State of the guest agent and its two listeners. */
 export type GuestHealth = Extract<HealthReply, { ok: true }>;
 
-/** Asks the guest agent how it is. Throws `guest_refused`, `guest_reply_invalid`, `guest_timeout` or a link error. */
-export async function guestHealth(session: LinkSession): Promise<GuestHealth> {
-  const stream = session.open({ t: 'health' } satisfies HostRequest);
+/** Asks the guest agent how it is, and to add `addClockMs` to the clock of its VM first. Throws `guest_refused`, `guest_reply_invalid`, `guest_timeout` or a link error. */
+export async function guestHealth(session: LinkSession, addClockMs?: number): Promise<GuestHealth> {
+  const stream = session.open({ t: 'health', ...(addClockMs === undefined ? {} : { addClockMs }) } satisfies HostRequest);
   stream.end();
   stream.resume();
   const head = await withDeadline(stream, 'health', CALL_TIMEOUT_MS, () => expectHead(stream, 'health', healthReplySchema));

@@ -18,6 +18,9 @@ interface Waiter {
   readonly reject: (error: CodedError) => void;
 }
 
+/** What the endpoint of one VM serves, and who is told of each new session. */
+export type EndpointSpec = Pick<BootSpec, 'vmId' | 'onStream' | 'onRefused'> & { readonly onSession?: (session: LinkSession) => void };
+
 /** The host's end of one VM's link: a Unix socket in a private folder, one secret, one session at a time. */
 export class GuestEndpoint {
   readonly secret: Buffer;
@@ -25,11 +28,13 @@ export class GuestEndpoint {
   readonly #vmId: string;
   readonly #server: Server;
   readonly #listener: LinkListener;
+  readonly #heard: ((session: LinkSession) => void) | undefined;
   readonly #waiters = new Set<Waiter>();
   #gone: CodedError | undefined;
 
-  private constructor(spec: Pick<BootSpec, 'vmId' | 'onStream' | 'onRefused'>, socketPath: string, resync: boolean) {
+  private constructor(spec: EndpointSpec, socketPath: string, resync: boolean) {
     this.#vmId = spec.vmId;
+    this.#heard = spec.onSession;
     this.socketPath = socketPath;
     this.secret = randomBytes(SECRET_BYTES);
     this.#listener = new LinkListener({
@@ -52,12 +57,7 @@ export class GuestEndpoint {
    * Listens in a folder that is fresh and private. `resync` is for a dialler whose stream outlives the guest agent (a virtual
    * serial port). Throws `socket_path_too_long`, `listen_failed`.
    */
-  static async open(
-    spec: Pick<BootSpec, 'vmId' | 'onStream' | 'onRefused'>,
-    socketPath: string,
-    owner: GuestOwner | undefined,
-    resync = false,
-  ): Promise<GuestEndpoint> {
+  static async open(spec: EndpointSpec, socketPath: string, owner: GuestOwner | undefined, resync = false): Promise<GuestEndpoint> {
     checkSocketPath(socketPath);
     const endpoint = new GuestEndpoint(spec, socketPath, resync);
     try {
@@ -138,6 +138,7 @@ export class GuestEndpoint {
   }
 
   #onSession(session: LinkSession): void {
+    this.#heard?.(session);
     for (const waiter of [...this.#waiters]) waiter.resolve(session);
   }
 }

@@ -5,7 +5,7 @@ import type { LinkSession } from '@firecrew/link';
 import { MODEL_PORT, PROXY_PORT } from '@firecrew/protocol';
 import { type BootFiles, writeCpio } from '@firecrew/rootfs';
 import { noteGroup } from '../cgroup/vm-cgroup.ts';
-import { guestHealth } from '../guest-client/simple-requests.ts';
+import { GuestClock } from '../clock/guest-clock.ts';
 import { type GuestPlace, guestConfig, searchPath } from '../guest-config/guest-config.ts';
 import { GuestEndpoint } from '../guest-endpoint/guest-endpoint.ts';
 import type { BootSpec } from '../port/driver.ts';
@@ -36,14 +36,17 @@ export interface MachineBoot {
  * Boots a VM and waits until its guest agent has answered. Rejects with `vm_boot_hung`, `vm_ended_at_boot` or what the start of the VMM rejects with; nothing of it runs then.
  */
 export async function bootMachine(spec: BootSpec, boot: MachineBoot): Promise<BootedMachine> {
-  const endpoint = await GuestEndpoint.open(spec, boot.linkSocket, spec.owner, boot.resync);
+  const clock = new GuestClock();
+  const served = { ...spec, onSession: (session: LinkSession) => clock.watch(session) };
+  const endpoint = await GuestEndpoint.open(served, boot.linkSocket, spec.owner, boot.resync);
   let machine: Machine | undefined;
   try {
     await writeInitrd(spec, boot, endpoint.secret);
     if (boot.group !== undefined) await noteGroup(spec.folder, boot.group);
     machine = await boot.start();
     const session = await firstSession(spec, boot, endpoint, machine);
-    await guestHealth(session);
+    // The host's certificates are of its time; a look is an answer of the guest agent too.
+    await clock.look(session);
     return { endpoint, machine };
   } catch (error) {
     await machine?.kill();
