@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { findBootArtifacts, openBootFiles } from '@firecrew/rootfs';
-import { type BootSpec, killExec, QemuDriver, startExec, type Vm, waitExec } from '@firecrew/vmm';
-import { runs, shell } from '@firecrew/vmm/testing';
+import { guestHealth, killExec, QemuDriver, type QemuDriverOptions, startExec, type Vm, waitExec } from '@firecrew/vmm';
+import { shell } from '@firecrew/vmm/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from './support/until.ts';
 import { testVmStore } from './support/vm-store.ts';
@@ -14,6 +15,8 @@ const VM_TEST_MS = 170_000;
 
 /** Difference that a guest's clock may have, with the time that a busy machine takes to tell it, in seconds. */
 const NEAR_S = 20;
+/** Time without an answer after which an agent is taken for silent, in `ms`. */
+const SILENCE_MS = 3000;
 const QEMU = '/usr/bin/qemu-system-x86_64';
 
 const store = await testVmStore();
@@ -25,20 +28,34 @@ const HIDE = (seconds: number): string =>
 
 describe.skipIf(missing !== '')(`the guest of a VM${missing}`, { timeout: VM_TEST_MS }, () => {
   let folder = '';
+  let program = '';
+  let count = 0;
   let vm: Vm;
 
   beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'fcg-'));
+    await chmod(folder, 0o711);
+    program = join(folder, 'late-qemu');
+    await writeFile(program, `#!/bin/sh\nexec ${QEMU} "$@" -rtc base=2020-01-01T00:00:00\n`, { mode: 0o755 });
+    vm = await boot({ program });
+  }, VM_TEST_MS);
+  afterAll(async () => {
+    expect(await vm.destroy()).toMatchObject({ removed: true, left: [] });
+    await rm(program);
+    const left = await readdir(folder);
+    await rm(folder, { recursive: true, force: true });
+    expect(left).toEqual([]);
+  }, VM_TEST_MS);
+
+  async function boot(options: Partial<QemuDriverOptions> = {}): Promise<Vm> {
     if ('missing' in store) throw new Error(store.missing);
     const { root } = store;
     const artifacts = await findBootArtifacts(root);
-    folder = await mkdtemp(join(tmpdir(), 'fcg-'));
-    await chmod(folder, 0o711);
-    const program = join(folder, 'late-qemu');
-    await writeFile(program, `#!/bin/sh\nexec ${QEMU} "$@" -rtc base=2020-01-01T00:00:00\n`, { mode: 0o755 });
-    const driver = new QemuDriver({ program, accelerator: 'tcg', openFiles: () => openBootFiles(root, artifacts) });
-    const spec: BootSpec = {
-      vmId: 'vm-1',
-      folder: join(folder, 'v1'),
+    const driver = new QemuDriver({ accelerator: 'tcg', openFiles: () => openBootFiles(root, artifacts), ...options });
+    count += 1;
+    return await driver.boot({
+      vmId: `vm-${count}`,
+      folder: join(folder, `v${count}`),
       guestAgent: { node: '/unused', bundle: '/unused' },
       bindPaths: [],
       path: '/bin',
@@ -48,17 +65,14 @@ describe.skipIf(missing !== '')(`the guest of a VM${missing}`, { timeout: VM_TES
       attemptMarker: randomUUID(),
       onStream: () => undefined,
       onRefused: () => undefined,
-    };
-    vm = await driver.boot(spec);
-    await rm(program);
-  }, VM_TEST_MS);
-  afterAll(async () => {
-    expect(await vm.destroy()).toMatchObject({ removed: true, left: [] });
-    const left = await readdir(folder);
-    await rm(folder, { recursive: true, force: true });
-    expect(left).toEqual([]);
-  }, VM_TEST_MS);
+    });
+  }
 
+  /** Whether a process has a command line that begins like this. */
+  const runs = async (command: string): Promise<boolean> => {
+    const { output } = await shell(vm, 'ps -o args', { cwd: '/' });
+    return output.split('\n').some((line) => line.startsWith(command));
+  };
   const groups = async (): Promise<string[]> => {
     const { output } = await shell(vm, 'cd /sys/fs/cgroup && ls -d firecrew-*', { cwd: '/' });
     return output.trim().split('\n');
@@ -91,29 +105,61 @@ describe.skipIf(missing !== '')(`the guest of a VM${missing}`, { timeout: VM_TES
     it('and ends all of it at its time limit, also what cleared its environment and left its session', async () => {
       const end = await shell(vm, `${HIDE(4721)}; echo hidden; exec sleep 4722`, { timeoutMs: 10_000 });
       expect(end).toMatchObject({ kind: 'timed_out', output: 'hidden\n' });
-      expect(await runs(vm, '/bin/sleep 4721')).toBe(false);
+      expect(await runs('/bin/sleep 4721')).toBe(false);
     });
 
     it('and ends and counts what a command left behind when it ended by itself', async () => {
       const end = await shell(vm, `${HIDE(4723)}; echo done`);
       expect(end).toMatchObject({ kind: 'exited', exitCode: 0, output: 'done\n', survivors: 2 });
-      expect(await runs(vm, '/bin/sleep 4723')).toBe(false);
+      expect(await runs('/bin/sleep 4723')).toBe(false);
     });
 
     it('and kills all of it when it is told to', async () => {
       const session = await vm.session();
       const id = randomUUID();
       await startExec(session, { id, argv: ['/bin/sh', '-c', `${HIDE(4724)}; exec sleep 4725`], cwd: '/', timeoutMs: 60_000 });
-      await until('it runs', () => runs(vm, 'sleep 4725'));
-      expect(await runs(vm, '/bin/sleep 4724')).toBe(true);
+      await until('it runs', () => runs('sleep 4725'));
+      expect(await runs('/bin/sleep 4724')).toBe(true);
       await killExec(session, id, 'SIGKILL');
       expect(await waitExec(session, id, 60_000)).toMatchObject({ kind: 'signalled', signal: 'SIGKILL', survivors: 0 });
-      expect(await runs(vm, '/bin/sleep 4724')).toBe(false);
+      expect(await runs('/bin/sleep 4724')).toBe(false);
     });
 
     it('and none of a command that has ended', async () => {
       // The one that looks has one.
       expect(await groups()).toEqual([expect.stringMatching(/^firecrew-exec-\d+$/)]);
+    });
+  });
+
+  describe('that is destroyed', () => {
+    /** Stops the agent of a guest, once `before` is done there as root; its processes and its link are there, and nobody answers. */
+    async function silence(silent: Vm, before: string): Promise<void> {
+      const session = await silent.session();
+      const command = `${before}; kill -STOP $(cut -d" " -f1 /proc/1/task/1/children)`;
+      await startExec(session, { id: 'silence', argv: ['/bin/as-root', command], cwd: '/', timeoutMs: 60_000 });
+      const answer = () =>
+        guestHealth(session).then(
+          () => 'an answer',
+          () => 'none',
+        );
+      await until('the agent is silent', async () => (await Promise.race([answer(), delay(SILENCE_MS, 'none')])) === 'none');
+    }
+    const endOf = async (before: string): Promise<string | undefined> => {
+      const silent = await boot();
+      try {
+        await silence(silent, before);
+      } finally {
+        expect(await silent.destroy()).toMatchObject({ removed: true, left: [] });
+      }
+      return (await silent.exited).detail;
+    };
+
+    it('and whose agent does not answer is ended by its keyboard, and leaves a clean disk', async () => {
+      expect(await endOf(':')).toMatch(/^guest_reset; .*asked to stop.*scratch sealed/);
+    });
+
+    it('and whose pid 1 does not answer either is ended by its monitor', async () => {
+      expect(await endOf('echo i8042 > /sys/bus/platform/drivers/i8042/unbind')).toMatch(/^stopped/);
     });
   });
 });

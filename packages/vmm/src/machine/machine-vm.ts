@@ -1,18 +1,16 @@
 import { dirname } from 'node:path';
-import { CodedError, codeOf } from '@firecrew/base';
+import { CodedError } from '@firecrew/base';
 import type { LinkSession } from '@firecrew/link';
 import { readDiskState } from '@firecrew/rootfs';
-import { isLinkError } from '../guest-client/execs.ts';
 import { shutdownGuest } from '../guest-client/simple-requests.ts';
 import { getTree } from '../guest-client/transfers.ts';
 import type { BootSpec, DestroyReport, GuestPaths, OutgoingTree, TreeExclusion, Vm, VmExit } from '../port/driver.ts';
 import { guestPaths, IN_GUEST } from '../process-driver/guest-layout.ts';
 import { removeGuestFolder } from '../process-driver/remove-folder.ts';
 import { findMarked, killMarked } from '../processes/marked-processes.ts';
-import type { BootedMachine, Machine } from './machine.ts';
+import type { BootedMachine } from './machine.ts';
+import { endsWithin, stopMachine } from './stop-machine.ts';
 
-/** Time a guest has to sync its disk and reset after it was asked to, in `ms`; emulation is slow. */
-export const GUEST_SHUTDOWN_MS = 5000;
 /** Time a guest has to end when its disk is to be kept, in `ms`: all that it wrote has to reach the disk. */
 export const GUEST_SEAL_MS = 60_000;
 
@@ -129,48 +127,8 @@ interface Stopped {
   readonly left: string[];
 }
 
-/** Asks the guest agent, then the guest's pid 1, so that the disk is synced; what does not go within its grace is killed. */
-async function stop({ endpoint, machine }: BootedMachine, marker: string): Promise<Stopped> {
-  const { liveSession } = endpoint;
-  const isOver =
-    (await endsWithin(machine, 0)) ||
-    (liveSession !== undefined && (await askAgent(liveSession, machine)) && (await endsWithin(machine, GUEST_SHUTDOWN_MS))) ||
-    (machine.askToEnd !== undefined && (await askInit(machine.askToEnd)) && (await endsWithin(machine, GUEST_SHUTDOWN_MS)));
-  if (!isOver) await machine.kill();
+async function stop(booted: BootedMachine, marker: string): Promise<Stopped> {
+  await stopMachine(booted);
   const { killed } = await killMarked(marker);
-  return { killed: killed.length, left: [...(await machine.release())] };
-}
-
-/** Whether the guest may be on its way out. One that refused, or has had its grace already, is not waited for. */
-async function askAgent(session: LinkSession, machine: Machine): Promise<boolean> {
-  try {
-    await shutdownGuest(session, GUEST_SHUTDOWN_MS);
-    machine.expectEnd();
-    return true;
-  } catch (error) {
-    if (codeOf(error) === undefined) throw error;
-    // It may end before its answer has left.
-    return isLinkError(error);
-  }
-}
-
-/** Whether the VMM has passed the wish on. */
-async function askInit(ask: () => Promise<void>): Promise<boolean> {
-  try {
-    await ask();
-    return true;
-  } catch (error) {
-    if (codeOf(error) === undefined) throw error;
-    return false;
-  }
-}
-
-async function endsWithin({ exited }: Machine, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  const ended = await Promise.race([exited.then(() => true), late]);
-  clearTimeout(timer);
-  return ended;
+  return { killed: killed.length, left: [...(await booted.machine.release())] };
 }

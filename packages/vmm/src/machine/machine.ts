@@ -11,6 +11,8 @@ export interface Machine {
   readonly expectEnd: () => void;
   /** Asks the guest's pid 1 to end, beside the link; absent where the VMM cannot. */
   readonly askToEnd?: () => Promise<void>;
+  /** Asks the VMM to end, whatever its guest does; absent where it cannot be asked. */
+  readonly askToQuit?: () => Promise<void>;
   /** Ends it at once and waits until it is gone. Never rejects. */
   readonly kill: () => Promise<void>;
   /** Lets go of what the host keeps for it, once it is gone; names what could not be removed. Never rejects. */

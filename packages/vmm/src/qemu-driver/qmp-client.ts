@@ -44,8 +44,8 @@ export class QmpClient {
     await this.execute('qmp_capabilities');
   }
 
-  /** Sends a command and gives its `return`. Rejects with `qmp_failed`. */
-  execute(command: string): Promise<unknown> {
+  /** Sends a command with its arguments and gives its `return`. Rejects with `qmp_failed`. */
+  execute(command: string, args: Readonly<Record<string, unknown>> = {}): Promise<unknown> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
     const id = this.#nextId;
     this.#nextId += 1;
@@ -60,7 +60,7 @@ export class QmpClient {
         resolve: (value) => settle(() => resolve(value)),
         reject: (error) => settle(() => reject(error)),
       });
-      this.#socket.write(`${JSON.stringify({ execute: command, id })}\n`);
+      this.#socket.write(`${JSON.stringify({ execute: command, arguments: args, id })}\n`);
     });
   }
 

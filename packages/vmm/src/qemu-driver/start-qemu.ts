@@ -19,6 +19,9 @@ export const QEMU_START_TIMEOUT_MS = 15_000;
 /** Bytes of QEMU's own messages that are kept. */
 const MESSAGE_BYTES = 4096;
 
+/** Keys by which the guest's pid 1 is asked to end. */
+const CTRL_ALT_DEL = { keys: ['ctrl', 'alt', 'delete'].map((data) => ({ type: 'qcode', data })) };
+
 /** What one QEMU is started with. */
 export interface QemuLaunch {
   readonly program: string;
@@ -54,13 +57,17 @@ export async function startQemu(launch: QemuLaunch): Promise<Machine> {
       detached: true,
       ...user,
     });
-    return await whenUp(child, monitor, launch.group);
+    return await whenUp(child, monitor, launch);
   } finally {
     monitor.server.close();
   }
 }
 
-async function whenUp(child: ChildProcess, monitor: { readonly connected: Promise<Socket> }, group: VmGroup | undefined): Promise<Machine> {
+async function whenUp(
+  child: ChildProcess,
+  monitor: { readonly connected: Promise<Socket> },
+  { group, machine }: QemuLaunch,
+): Promise<Machine> {
   const tail = new ConsoleTail();
   child.stdout?.on('data', (part: Buffer) => tail.add(part));
   let messages = '';
@@ -93,6 +100,9 @@ async function whenUp(child: ChildProcess, monitor: { readonly connected: Promis
       exited,
       // The monitor tells the ends apart by itself.
       expectEnd: () => undefined,
+      // The other model has no keyboard.
+      ...(machine.machine === 'q35' ? { askToEnd: () => client.execute('send-key', CTRL_ALT_DEL).then(() => undefined) } : {}),
+      askToQuit: () => client.execute('quit').then(() => undefined),
       kill: async () => {
         child.kill('SIGKILL');
         await exited;

@@ -5,7 +5,7 @@ import { lifeCases } from './life-cases.ts';
 import { treeCases } from './tree-cases.ts';
 
 export { cgroupStandIn } from './cgroup-stand-in.ts';
-export { type BootedVm, type DriverCase, type DriverRig, runs, shell, withVm } from './driver-rig.ts';
+export { type BootedVm, type DriverCase, type DriverRig, shell, withVm } from './driver-rig.ts';
 export { tryLimitGroups } from './limit-groups.ts';
 export { HONEST_END, LYING_RECORDS } from './lying-records.ts';
 export { type SharedRig, shareVm } from './share-vm.ts';
