@@ -14,6 +14,8 @@ const AGENT = (gate: string) => `
   wait_for ${gate}
   echo "second half"; echo 'module.exports = (a, b) => a + b;' > add.js; say finished-${gate}`;
 
+const needsRoot = process.getuid?.() === 0 ? '' : ' (not run: needs root)';
+
 // With bubblewrap the same faults are brought about at every step in a test of its own.
 describe('an installation without bubblewrap', () => {
   let installation: Installation;
@@ -50,6 +52,13 @@ describe('an installation without bubblewrap', () => {
     });
     return delivered.tree;
   }
+
+  it.skipIf(process.getuid?.() !== 0)(`runs the agent and its check as two users of the host${needsRoot}`, async () => {
+    const repository = await makeRepository(join(installation.home, 'scratch', 'users'), FILES);
+    const check = 'test "$(id -u)" -ne "$(cat uid.txt)" && test "$(id -u)" -ne 0 && test "$(cat uid.txt)" -ne 0';
+    const mission = await installation.startMission({ repository, agent: 'id -u > uid.txt', check });
+    expect((await installation.ended(mission.id)).end).toMatchObject({ outcome: { kind: 'completed' }, delivery: { verified: true } });
+  });
 
   it('delivers the same tree when the server is killed while the agent works', async () => {
     const tree = await runWith(async () => {
