@@ -134,7 +134,9 @@ describe.skipIf(missing !== '')(`the qemu driver under emulation${missing}`, { t
         await putTree(await vm.session(), vm.guestPaths.workspace, packTree(programs).stream);
         await rm(programs, { recursive: true });
         const program = join(vm.guestPaths.workspace, 'limit-groups.mjs');
-        const { output } = await shell(vm, `as-root 'node ${program}'`, { timeoutMs: 60_000 });
+        // A node agent stands in no group of a command.
+        const command = `echo $$ > /sys/fs/cgroup/cgroup.procs; exec node ${program}`;
+        const { output } = await shell(vm, `as-root '${command}'`, { timeoutMs: 60_000 });
         expect(JSON.parse(output)).toEqual({
           verdict: {
             parent: '/sys/fs/cgroup',
