@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { appendFile, chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CodedError } from '@firecrew/base';
-import { type BootFiles, findBootArtifacts, openBootFiles } from '@firecrew/rootfs';
+import { type BootFiles, findBootArtifacts, ImageStore, openBootFiles } from '@firecrew/rootfs';
 import { type BootSpec, guestHealth, putTree, QemuDriver, type QemuDriverOptions, type Vm } from '@firecrew/vmm';
 import { cgroupStandIn, type DriverRig, driverCases, shareVm, shell, withVm } from '@firecrew/vmm/testing';
 import { packTree } from '@firecrew/workspace';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundleGuestProgram } from './support/guest-programs.ts';
-import { testVmStore } from './support/vm-store.ts';
+import { type TestVmStore, testVmStore } from './support/vm-store.ts';
 
 /** Time for a boot and what is done in it, in `ms`: emulation on a busy machine takes ten times as long as on an idle one. */
 const VM_TEST_MS = 170_000;
@@ -167,18 +167,45 @@ describe.skipIf(missing !== '')(`the qemu driver under emulation${missing}`, { t
     };
     const causeOf = (error: unknown): unknown => (error instanceof CodedError ? error.cause : error);
 
-    it('names a file of the store whose digest is wrong, before anything boots', async () => {
-      const openFiles = async (): Promise<never> => {
-        throw new CodedError('image_digest_wrong', 'sha256:00 is not what it was', { id: 'sha256:00' });
-      };
-      const error = await failure({ openFiles });
-      expect(error).toMatchObject({ code: 'boot_failed', message: expect.stringContaining('is not what it was') });
-      expect(causeOf(error)).toMatchObject({ code: 'image_digest_wrong' });
+    it('names a file of the store whose digest is wrong, and a kernel that is gone, before anything boots', async () => {
+      const root = join(folder, 'store');
+      await cp(rootOf(store), root, { recursive: true });
+      const artifacts = await findBootArtifacts(root);
+      const image = join(root, 'images', artifacts.image.slice('sha256:'.length));
+      const [file = ''] = (await readdir(image)).filter((name) => name !== 'manifest.json');
+      await chmod(join(image, file), 0o600);
+      await appendFile(join(image, file), '!');
+      const openFiles = (): Promise<BootFiles> => openBootFiles(root, artifacts);
+      const wrong = await failure({ openFiles });
+      expect(wrong).toMatchObject({ code: 'boot_failed', message: expect.stringContaining(`${file} of ${artifacts.image}`) });
+      expect(causeOf(wrong)).toMatchObject({ code: 'image_digest_wrong', id: artifacts.image });
+      await new ImageStore(root).remove(artifacts.kernel);
+      expect(causeOf(await failure({ openFiles }))).toMatchObject({ code: 'kernel_missing', id: artifacts.kernel });
+      await rm(root, { recursive: true });
     });
 
     it('says at which stage the guest gave up', async () => {
       const error = await failure({ openFiles: withoutAgent });
       expect(causeOf(error)).toMatchObject({ code: 'vm_ended_at_boot', message: expect.stringMatching(/guest_reset.*firecrew-init/s) });
+    });
+
+    it('tells a panic of its kernel from that', async () => {
+      // No initrd that a kernel can unpack, and no other root.
+      const openFiles = async (): Promise<BootFiles> => {
+        const files = await open();
+        return { ...files, initrd: files.payload };
+      };
+      expect(causeOf(await failure({ openFiles }))).toMatchObject({ code: 'vm_panicked_at_boot' });
+    });
+
+    it('says that its link never came up, once its agent runs', async () => {
+      const agent = join(folder, 'silent.mjs');
+      await writeFile(agent, 'setInterval(() => undefined, 1000);\n');
+      const silent = rootOf(await testVmStore(agent));
+      await rm(agent);
+      const openFiles = async (): Promise<BootFiles> => openBootFiles(silent, await findBootArtifacts(silent));
+      const error = await failure({ openFiles, bootTimeoutMs: 30_000 });
+      expect(causeOf(error)).toMatchObject({ code: 'vm_link_never_up', message: expect.stringContaining('agent started as process') });
     });
 
     it('ends a boot that hangs at its deadline', async () => {
@@ -196,14 +223,24 @@ describe.skipIf(missing !== '')(`the qemu driver under emulation${missing}`, { t
         await guestHealth(await vm.session());
         await asRoot(vm, command);
         const exit = await vm.exited;
-        expect(exit.detail).toMatch(new RegExp(`^${cause}`));
+        expect(exit).toMatchObject({ cause, detail: expect.stringMatching(new RegExp(`^${cause}`)) });
         await expect(vm.session()).rejects.toMatchObject({ code: 'vm_exited', id: spec.vmId });
       });
 
     it('tells a power-off of the guest from a reset', () => ended('poweroff -f', 'guest_poweroff'));
     it('tells a panic of the guest from a reset', () => ended('echo c > /proc/sysrq-trigger', 'guest_panic'));
+    it('says that memory ran out, where the agent was killed for it', () => ended(OUT_OF_MEMORY, 'guest_out_of_memory'));
   });
 });
+
+/** Has the kernel look for a process to kill, and the guest agent in the first place. */
+const OUT_OF_MEMORY =
+  'for at in /proc/[0-9]*; do echo -1000 > $at/oom_score_adj; done; echo 1000 > /proc/$PPID/oom_score_adj; echo f > /proc/sysrq-trigger; sleep 100';
+
+function rootOf(found: TestVmStore): string {
+  if ('missing' in found) throw new Error(found.missing);
+  return found.root;
+}
 
 /** Runs a command as a guest would whose root was taken; its answer is lost with the VM. */
 async function asRoot(vm: Vm, command: string): Promise<void> {

@@ -26,13 +26,13 @@ describe.skipIf(missing !== '')(`missions in VMs of QEMU under emulation${missin
   }, MISSION_MS);
   afterAll(async () => await installation.stop(), MISSION_MS);
 
-  const start = async (agent: string, check: string, extra: MissionOrder['extra'] = {}) => {
+  const start = async (agent: string, check: string | undefined, extra: MissionOrder['extra'] = {}) => {
     const name = randomBytes(6).toString('hex');
     const repository = await makeRepository(join(installation.home, 'scratch', name), FILES);
     const { id } = await installation.startMission({
       repository,
       agent: agent.replaceAll('NAME', name),
-      check,
+      ...(check === undefined ? {} : { check }),
       extra: { driver: 'qemu', ...extra },
     });
     return { id, name, repository };
@@ -81,9 +81,38 @@ describe.skipIf(missing !== '')(`missions in VMs of QEMU under emulation${missin
     ]);
     const events = await turnEvents(id);
     const why = events.flatMap((body) => (body.kind === 'attempt.ended' ? [body.detail] : []));
-    expect(why[0]).toContain('guest_poweroff');
+    expect(why[0]).toMatch(/^guest_poweroff: /);
+    expect(events.find((body) => body.kind === 'attempt.ended')).toMatchObject({ cause: 'guest_poweroff' });
     const collected = events.flatMap((body) => (body.kind === 'collected' ? [body.changed] : []));
     expect(collected).toEqual([true, true]);
+  });
+
+  it.each([
+    {
+      what: 'memory',
+      cause: 'guest_out_of_memory',
+      use: `node -e 'for (const kept = []; ; ) kept.push(Buffer.alloc(1 << 24, 1))'`,
+      words: /^guest_out_of_memory: memory ran out while the agent ran: the guest's kernel killed [1-9][0-9]* of its processes/,
+    },
+    {
+      what: 'disk',
+      cause: 'guest_disk_full',
+      use: `fallocate -l "$(( $(df -k /tmp | awk 'END { print $4 }') - 9000 ))k" /tmp/most; dd if=/dev/zero of=/tmp/rest bs=64k`,
+      words: /^guest_disk_full: a disk was full when the agent ended: [0-9]{1,6} bytes were left/,
+    },
+  ])('says that its $what ran out, tells the agent, and delivers what it did before', async ({ cause, use, words }) => {
+    const agent = `test "$FIRECREW_ROUND" = 1 || grep -o 'Of the VM: .*' "$FIRECREW_FEEDBACK_FILE" >> half.txt
+      echo half >> half.txt; ${use}; status=$?; echo "ended with $status"; exit $status`;
+    const { id, repository } = await start(agent, undefined);
+    const { end, phases } = await installation.ended(id, MISSION_MS);
+    expect(end.outcome, end.detail).toEqual({ kind: 'gate_capped' });
+    expect(phases[0]?.attempts.map(({ detail }) => detail)).toEqual([expect.stringMatching(words)]);
+    const events = await turnEvents(id);
+    expect(events.flatMap((body) => (body.kind === 'notice' ? [body.code] : []))).toEqual([cause, cause, cause]);
+    expect(events.at(-1)).toMatchObject({ kind: 'attempt.ended', cause });
+    const delivered = await fetchDelivery(installation.client, id, repository, join(repository, '.git', 'delivery.pack'));
+    const told = new RegExp(`^half\\n(Of the VM: ${words.source.slice(cause.length + 3)}.*\\nhalf\\n){2}$`);
+    expect(await filesAt(repository, delivered.commit)).toEqual({ ...FILES, 'half.txt': expect.stringMatching(told) });
   });
 
   it('leaves no VM behind when its shim is killed, and the next attempt delivers', async () => {

@@ -3,7 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+enum { VMSTAT_BYTES = 32768 };
 
 ssize_t read_file(const char *path, char *into, size_t size) {
   int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -29,4 +33,10 @@ int write_file(const char *path, const char *bytes, size_t size, mode_t mode) {
   close(fd);
   errno = saved;
   return written == size ? 0 : -1;
+}
+
+bool memory_ran_out(void) {
+  static char text[VMSTAT_BYTES];
+  const char *count = read_file("/proc/vmstat", text, sizeof text) < 0 ? NULL : strstr(text, "\noom_kill ");
+  return count && strtoll(count + sizeof "\noom_kill " - 1, NULL, 10) > 0;
 }

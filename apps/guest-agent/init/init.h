@@ -99,6 +99,8 @@ void seal_scratch(void);
 /* files.c: whole small files. -1 with errno (EFBIG where it holds more than `size - 1` bytes); the text ends with NUL. */
 ssize_t read_file(const char *path, char *into, size_t size);
 int write_file(const char *path, const char *bytes, size_t size, mode_t mode);
+/* Whether the kernel has killed a process for want of memory since it started. */
+bool memory_ran_out(void);
 
 /* host-link.c: the host's end. All give -1 with errno. */
 int find_target(struct link_target *target);

@@ -146,7 +146,9 @@ int main(int count, char **argv) {
     say("stopped after %lld ms", lived_ms);
     end_in_order();
   }
-  if (WIFSIGNALED(status)) fail("killed by signal %d after %lld ms", WTERMSIG(status), lived_ms);
+  if (WIFSIGNALED(status)) {
+    fail("killed by signal %d after %lld ms%s", WTERMSIG(status), lived_ms, memory_ran_out() ? "; memory ran out" : "");
+  }
   if (WEXITSTATUS(status) != 0) fail("ended with status %d after %lld ms", WEXITSTATUS(status), lived_ms);
   say("ended with status 0 after %lld ms", lived_ms);
   end_in_order();

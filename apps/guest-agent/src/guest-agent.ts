@@ -5,6 +5,7 @@ import type { AgentConfig } from './agent-config.ts';
 import { addToClock } from './clock/add-to-clock.ts';
 import { ExecGroups } from './exec/exec-groups.ts';
 import { ExecTable } from './exec/exec-table.ts';
+import { spareSelf } from './exec/read-shortages.ts';
 import { completeEtc, makeFolders } from './files/make-folders.ts';
 import { SentTrees } from './files/sent-trees.ts';
 import { LinkClient } from './link/link-client.ts';
@@ -29,6 +30,8 @@ export class GuestAgent {
 
   /** Starts the listeners; the link is dialled by `run`. `note` gets lines for the console. */
   static async start(config: AgentConfig, note: (text: string) => void): Promise<GuestAgent> {
+    // Where commands are another account's, this is the root of a VM of its own.
+    if (config.user !== null) await spareSelf();
     await makeFolders(config);
     await completeEtc(config.etc);
     const session = (): LinkClient['session'] => client.session;

@@ -13,6 +13,15 @@ export type {
   TurnState,
   WantedTurn,
 } from './aggregate.ts';
+export {
+  type CauseFacts,
+  type CommandReport,
+  decideCause,
+  type Exhaustion,
+  FULL_DISK_ROOM_BYTES,
+  findShortages,
+  judgeExhaustion,
+} from './decide-cause.ts';
 export { expandRecipe, findRecipe, listRecipes } from './expand-recipe.ts';
 export {
   describeOutcome,

@@ -95,6 +95,12 @@ export const execEndSchema = z.object({
   outputBytes: countSchema,
   droppedBytes: countSchema,
   survivors: countSchema.describe('Processes of the exec that had to be killed after its leader ended.'),
+  memoryKills: countSchema
+    .optional()
+    .describe('Processes that the kernel killed for want of memory while it ran; of all that the kernel runs.'),
+  diskRoomBytes: countSchema
+    .optional()
+    .describe('Room left at its end on the fullest disk of its folder and its TMPDIR, in `bytes`; 0 where no file can be made.'),
 });
 export type ExecEnd = z.infer<typeof execEndSchema>;
 export const waitReplySchema = z.discriminatedUnion('ok', [z.object({ ok: z.literal(true), end: execEndSchema }), refusalSchema]);

@@ -123,6 +123,7 @@ export {
   attemptResultSchema,
   type CapturedTree,
   capturedTreeSchema,
+  causeSchema,
   type EgressSummary,
   egressSummarySchema,
   excludedSchema,

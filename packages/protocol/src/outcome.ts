@@ -30,6 +30,9 @@ export const outcomeSchema = z.discriminatedUnion('kind', [
 ]);
 export type Outcome = z.infer<typeof outcomeSchema>;
 
+/** Code of what is behind an outcome. No closed list: a receiver shows one that it does not know, and decides nothing by it. */
+export const causeSchema = z.string().regex(/^[a-z][a-z0-9_]{0,63}$/);
+
 /** Whether the check's verdict is the host's (`verified`), the guest's (`reported`), a failure, or there was none to run. */
 export const verificationSchema = z.enum(['verified', 'reported', 'failed', 'none']);
 
@@ -77,6 +80,7 @@ export const attemptResultSchema = z.object({
   epoch: epochSchema,
   outcome: outcomeSchema,
   detail: z.string().max(4000).describe('What happened, for a person; empty where the outcome says all.'),
+  cause: causeSchema.optional().describe('What is behind the outcome; absent where nothing more is known.'),
   isolation: isolationSchema,
   rounds: z.array(roundRecordSchema),
   tree: capturedTreeSchema.nullable().describe('The last collected tree; for `completed` the verified one.'),

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { capturedTreeSchema, outcomeSchema } from './outcome.ts';
+import { capturedTreeSchema, causeSchema, outcomeSchema } from './outcome.ts';
 import { countSchema, isolationSchema, timeSchema } from './values.ts';
 
 /** The steps of an attempt, in the order in which they first occur. */
@@ -64,7 +64,7 @@ export const turnEventBodySchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('egress'), line: egressLineSchema }),
   z.object({ kind: z.literal('link.refused'), reason: z.string() }),
   z.object({ kind: z.literal('notice'), level: z.enum(['info', 'warning', 'error']), code: z.string(), message: z.string() }),
-  z.object({ kind: z.literal('attempt.ended'), outcome: outcomeSchema, detail: z.string() }),
+  z.object({ kind: z.literal('attempt.ended'), outcome: outcomeSchema, detail: z.string(), cause: causeSchema.optional() }),
 ]);
 export type TurnEventBody = z.infer<typeof turnEventBodySchema>;
 

@@ -9,6 +9,7 @@ import type { ExecGroup, ExecGroups } from './exec-groups.ts';
 import { DRAIN_MAX_MS, DRAIN_QUIET_MS, KILL_GRACE_MS, KILL_WAIT_MS, LAST_BYTES_MS } from './limits.ts';
 import type { OutputLog } from './output-log.ts';
 import { type OutputPipe, openOutputPipe } from './output-pipe.ts';
+import { readDiskRoom, readMemoryKills, unspare } from './read-shortages.ts';
 
 /** A command that was checked. */
 export interface ExecCommand {
@@ -43,6 +44,10 @@ interface Started {
 export class ExecProcess {
   readonly ended: Promise<ExecEnd>;
   readonly #mark: string;
+  /** Folders whose disks the command writes to. */
+  readonly #folders: readonly string[];
+  /** What the kernel had killed before the command ran. */
+  readonly #memoryKills: number | undefined;
   readonly #child: ChildProcess;
   readonly #group: ExecGroup | undefined;
   readonly #pipe: OutputPipe;
@@ -50,8 +55,16 @@ export class ExecProcess {
   #isTimedOut = false;
   #timers: NodeJS.Timeout[] = [];
 
-  private constructor(command: ExecCommand, { value: child, group }: Started, pipe: OutputPipe, log: OutputLog) {
+  private constructor(
+    command: ExecCommand,
+    { value: child, group }: Started,
+    pipe: OutputPipe,
+    log: OutputLog,
+    memoryKills: number | undefined,
+  ) {
     this.#mark = command.mark;
+    this.#folders = [command.cwd, command.environment.TMPDIR ?? command.cwd];
+    this.#memoryKills = memoryKills;
     this.#child = child;
     this.#group = group;
     this.#pipe = pipe;
@@ -65,6 +78,7 @@ export class ExecProcess {
    */
   static async start(command: ExecCommand, log: OutputLog, stateFolder: string, groups?: ExecGroups): Promise<ExecProcess> {
     const pipe = await openOutputPipe(stateFolder, command.id, { user: command.user });
+    const memoryKills = await readMemoryKills();
     const [program = '', ...rest] = command.argv;
     let exec: ExecProcess | undefined;
     try {
@@ -79,8 +93,9 @@ export class ExecProcess {
       const begun = groups?.within(begin) ?? { value: begin(), group: undefined };
       const started = startOf(begun.value);
       // Made before the start is awaited, so that no end and no byte is missed.
-      exec = new ExecProcess(command, begun, pipe, log);
+      exec = new ExecProcess(command, begun, pipe, log, memoryKills);
       await started;
+      if (command.user !== null && begun.value.pid !== undefined) await unspare(begun.value.pid);
       return exec;
     } catch (error) {
       pipe.reader.destroy();
@@ -115,7 +130,16 @@ export class ExecProcess {
     await Promise.race([closed, wait(LAST_BYTES_MS)]);
     reader.destroy();
     this.#log.end();
-    return this.#endOf(leader, survivors);
+    return this.#endOf(leader, survivors, await this.#shortages());
+  }
+
+  async #shortages(): Promise<Pick<ExecEnd, 'memoryKills' | 'diskRoomBytes'>> {
+    const kills = await readMemoryKills();
+    const room = await readDiskRoom(this.#folders);
+    return {
+      ...(kills === undefined || this.#memoryKills === undefined ? {} : { memoryKills: Math.max(0, kills - this.#memoryKills) }),
+      ...(room === undefined ? {} : { diskRoomBytes: room }),
+    };
   }
 
   #leaderEnd(timeoutMs: number): Promise<LeaderEnd> {
@@ -143,8 +167,8 @@ export class ExecProcess {
     return new Set([...found, ...killed]).size;
   }
 
-  #endOf(leader: LeaderEnd, survivors: number): ExecEnd {
-    const output = { outputBytes: this.#log.bytes, droppedBytes: this.#log.droppedBytes, survivors };
+  #endOf(leader: LeaderEnd, survivors: number, shortages: Pick<ExecEnd, 'memoryKills' | 'diskRoomBytes'>): ExecEnd {
+    const output = { outputBytes: this.#log.bytes, droppedBytes: this.#log.droppedBytes, survivors, ...shortages };
     if (this.#isTimedOut) return { kind: 'timed_out', exitCode: null, signal: leader.signal, ...output };
     if (leader.signal !== null) {
       return { kind: 'signalled', exitCode: 128 + constants.signals[leader.signal], signal: leader.signal, ...output };

@@ -1,4 +1,5 @@
 import type { CommitChange, ManifestEntry } from '@firecrew/artifact-capture';
+import type { Exhaustion } from '@firecrew/mission';
 import type { CapturedTree, Isolation, RoundRecord, TurnSpec } from '@firecrew/protocol';
 import type { BootArtifacts, LayerKey, LayerStore, OpenLayer } from '@firecrew/rootfs';
 import type { CallerPath, Driver, Vm } from '@firecrew/vmm';
@@ -38,7 +39,19 @@ export interface AttemptState {
   feedback: string | null;
   checkInputsChanged: readonly string[];
   restoredPaths: readonly string[];
+  /** What the commands since the last round began ran out of. */
+  exhausted: Shortage | null;
+  /** Code of what kept a VM from coming up. */
+  bootFault: string | null;
+  /** Why a VM ended by itself. */
+  vmEnd: string | null;
   readonly rounds: RoundRecord[];
+}
+
+/** What a command failed for, and the words for it. */
+export interface Shortage {
+  readonly reason: Exhaustion;
+  readonly message: string;
 }
 
 /** Where layers of this node are, and what the VMs of the attempt are made of. */

@@ -1,17 +1,18 @@
-import { CodedError, messageOf } from '@firecrew/base';
+import { CodedError, codeOf, messageOf } from '@firecrew/base';
 import {
   type AttemptAction,
   type AttemptAnswer,
   type AttemptMachine,
   answerAction,
+  decideCause,
   type Interrupt,
   interruptAttempt,
   type Outcome,
   startAttempt,
 } from '@firecrew/mission';
-import { type AttemptResult, type AttemptStep, GENERATION } from '@firecrew/protocol';
+import { type AttemptResult, type AttemptStep, causeSchema, GENERATION } from '@firecrew/protocol';
 import { gradeVerification } from '@firecrew/stop-gate';
-import type { AttemptContext } from './attempt-context.ts';
+import type { AttemptContext, Shortage } from './attempt-context.ts';
 import { describeExit } from './describe-exit.ts';
 import { prepareLayer } from './prepare-layer.ts';
 import { boot, check, collect, decideGate, destroy, fetchInputs, inject, runAgent, setUp } from './steps.ts';
@@ -61,7 +62,10 @@ export class AttemptRun {
   }
 
   async #perform(action: AttemptAction, signal: AbortSignal): Promise<AttemptAnswer> {
-    const work = this.#step(action, signal).catch((error: unknown): AttemptAnswer => failureOf(error, action));
+    const work = this.#step(action, signal).catch((error: unknown): AttemptAnswer => {
+      if (action.type === 'boot') this.#context.state.bootFault = bootFaultOf(error);
+      return failureOf(error, action);
+    });
     const overtaken = new Promise<AttemptAnswer>((resolve) => {
       signal.addEventListener('abort', () => setTimeout(() => resolve({ type: 'failed', detail: 'overtaken' }), ABORT_GRACE_MS).unref(), {
         once: true,
@@ -103,7 +107,10 @@ export class AttemptRun {
     const { vm } = this.#context.state;
     // A VM that ends by itself is lost; one that we destroy has left the state by then.
     void vm?.exited.then((exit) => {
-      if (this.#context.state.vm === vm && this.#machine.action.type !== 'destroy') {
+      const { action } = this.#machine;
+      if (this.#context.state.vm === vm && action.type !== 'destroy') {
+        // A rescue ends the guest itself.
+        if (action.type !== 'collect' || !action.rescue) this.#context.state.vmEnd ??= exit.cause ?? null;
         this.interrupt({ type: 'guest_lost', detail: `the guest ended by itself (${describeExit(exit)})` });
       }
     });
@@ -117,8 +124,13 @@ export class AttemptRun {
     this.#context.events.add({ kind: 'step', step, purpose, round: 'round' in action ? action.round : 0 });
   }
 
-  #finish(outcome: Outcome, detail: string): AttemptResult {
+  #finish(outcome: Outcome, why: string): AttemptResult {
     const { spec, events, state, gate, log } = this.#context;
+    const { bootFault, vmEnd, exhausted } = state;
+    const facts = { boot: bootFault ?? undefined, vmEnd: vmEnd ?? undefined, exhausted: exhausted?.reason };
+    const code = decideCause({ outcome, ...facts });
+    const cause = code === undefined ? {} : { cause: code };
+    const detail = withCause(code, exhausted, why).slice(0, 4000);
     if (log.dropped > 0) {
       events.add({
         kind: 'notice',
@@ -127,7 +139,7 @@ export class AttemptRun {
         message: `${log.dropped} bytes of output beyond the limit of ${spec.limits.logBytes} were dropped`,
       });
     }
-    events.add({ kind: 'attempt.ended', outcome, detail: detail.slice(0, 4000) });
+    events.add({ kind: 'attempt.ended', outcome, detail, ...cause });
     const { tree } = state;
     const passed = outcome.kind === 'completed';
     const verification = verificationOf(this.#context, passed);
@@ -137,7 +149,8 @@ export class AttemptRun {
       attempt: spec.attempt,
       epoch: spec.epoch,
       outcome,
-      detail: detail.slice(0, 4000),
+      detail,
+      ...cause,
       isolation: state.isolation,
       rounds: state.rounds,
       tree: tree?.captured ?? null,
@@ -185,4 +198,17 @@ function verificationOf({ spec, state }: AttemptContext, passed: boolean): Attem
 function failureOf(error: unknown, action: AttemptAction): AttemptAnswer {
   const code = error instanceof CodedError ? ` (${error.code})` : '';
   return { type: 'failed', detail: `${action.type.replaceAll('_', ' ')}: ${messageOf(error)}${code}`.slice(0, 2000) };
+}
+
+/** The code of what a driver could not boot for, not that it could not. */
+function bootFaultOf(error: unknown): string | null {
+  const fault = codeOf(error) === 'boot_failed' && error instanceof Error ? error.cause : error;
+  return causeSchema.safeParse(codeOf(fault)).data ?? null;
+}
+
+/** Words for a person that begin with the code, and name what ran out. */
+function withCause(code: string | undefined, exhausted: Shortage | null, why: string): string {
+  const words = code === exhausted?.reason ? [exhausted?.message, why] : [why];
+  const text = words.filter((part) => part !== undefined && part !== '').join('; ');
+  return code === undefined ? why : `${code}: ${text}`;
 }

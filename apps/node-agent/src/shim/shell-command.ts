@@ -1,6 +1,7 @@
 import { CHECK_FEEDBACK_BYTES } from '@firecrew/stop-gate';
 import type { Vm } from '@firecrew/vmm';
 import type { AttemptContext } from './attempt-context.ts';
+import { noteShortages } from './note-shortages.ts';
 import { OutputTail } from './output-tail.ts';
 import { type Command, runCommand } from './run-command.ts';
 
@@ -50,11 +51,13 @@ export interface SetupRun {
 /** Runs a set-up with its own egress policy, and tells how it ended. Gives what went wrong, or undefined. Throws as `runCommand` does. */
 export async function runSetup(context: AttemptContext, vm: Vm, run: SetupRun, signal: AbortSignal): Promise<string | undefined> {
   const started = context.clock();
+  context.state.exhausted = null;
   await context.gate.open('setup');
   context.log.heading(`${run.heading}: ${oneLine(run.command)}`);
   const tail = new OutputTail(CHECK_FEEDBACK_BYTES);
   const end = await runCommand(vm, shellCommand(context, vm, run.id, run.command, run.timeoutMs, tail), signal);
   await context.gate.close();
+  noteShortages(context, 'the set-up', end);
   const timedOut = end.kind === 'timed_out';
   const { purpose, round } = run;
   const { exitCode } = end;

@@ -87,6 +87,9 @@ async function makeContext(paths: TurnPaths, spec: TurnSpec, launch: ShimLaunch)
       feedback: null,
       checkInputsChanged: [],
       restoredPaths: [],
+      exhausted: null,
+      bootFault: null,
+      vmEnd: null,
       rounds: [],
     },
   };

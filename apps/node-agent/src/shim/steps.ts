@@ -12,6 +12,7 @@ import { readManifestOfBlob } from '@firecrew/workspace';
 import { type AttemptContext, type AttemptState, roundRecord, type StagedTree } from './attempt-context.ts';
 import { bootVm, proxyFault } from './boot-vm.ts';
 import { changedPaths, collectTree, commitChange, shownPath } from './collect-tree.ts';
+import { noteShortages } from './note-shortages.ts';
 import { OutputTail } from './output-tail.ts';
 import { shownKey, tellNone } from './prepare-layer.ts';
 import { restoreProtected } from './restore-protected.ts';
@@ -50,6 +51,9 @@ async function digestOf(file: string): Promise<string> {
   return hash.digest('hex');
 }
 
+/** A VM that came so far that its disks may be at fault. */
+const ENDED_AT_BOOT: readonly (string | undefined)[] = ['vm_ended_at_boot', 'vm_panicked_at_boot', 'vm_out_of_memory_at_boot'];
+
 /** Boots a fresh VM, on the layer that was prepared for it. */
 export async function boot(context: AttemptContext, purpose: Purpose, round: number): Promise<AttemptAnswer> {
   const { state } = context;
@@ -70,7 +74,7 @@ async function bootOnLayer(context: AttemptContext, name: string): Promise<Vm> {
     return await bootVm(context, name, layer);
   } catch (error) {
     const cause = error instanceof Error ? error.cause : undefined;
-    if (layer === null || codeOf(cause) !== 'vm_ended_at_boot') throw error;
+    if (layer === null || !ENDED_AT_BOOT.includes(codeOf(cause))) throw error;
     tellNone(context, error);
     await dropLayer(context, layer);
     return await bootVm(context, name, null);
@@ -135,6 +139,7 @@ export async function runAgent(context: AttemptContext, round: number, signal: A
   context.log.heading(`round ${round}: ${oneLine(spec.agent.command)}`);
   context.events.add({ kind: 'agent.started', round, logOffset: context.log.bytes });
   const started = context.clock();
+  state.exhausted = null;
   const checkpoints = takeCheckpoints(context, vm, round);
   try {
     const command = {
@@ -150,6 +155,7 @@ export async function runAgent(context: AttemptContext, round: number, signal: A
     );
     const agent = { exitCode: end.exitCode, signal: end.signal, timedOut: end.kind === 'timed_out' };
     roundRecord(state, round).agent = agent;
+    noteShortages(context, 'the agent', end);
     context.events.add({ kind: 'agent.ended', round, ...agent, durationMs: context.clock() - started, survivors: end.survivors });
     return DONE;
   } finally {
@@ -204,6 +210,7 @@ export async function check(context: AttemptContext, round: number, signal: Abor
   const tail = new OutputTail(CHECK_FEEDBACK_BYTES);
   const end = await runCommand(vm, shellCommand(context, vm, 'check', spec.check.command, spec.check.timeoutMs, tail), signal);
   await context.gate.close();
+  noteShortages(context, 'the check', end);
   const status = end.kind === 'exited' && end.exitCode === 0 ? ('passed' as const) : ('failed' as const);
   state.checkTimedOut = end.kind === 'timed_out';
   if (status === 'passed') state.checkedSnapshot = state.tree.captured.snapshotId;
@@ -234,7 +241,8 @@ export function decideGate(context: AttemptContext, round: number): AttemptAnswe
     ...(round === 1 ? {} : { previousCheck: { exitCode: roundRecord(state, round - 1).check?.exitCode ?? null } }),
     ...(record.agent === null ? {} : { agent: record.agent }),
   });
-  const feedback = 'feedback' in decision ? decision.feedback : '';
+  const shortage = state.exhausted === null ? '' : `\nOf the VM: ${state.exhausted.message}.\n`;
+  const feedback = 'feedback' in decision ? `${decision.feedback}${shortage}` : '';
   const detail = decision.verdict === 'unrunnable' ? decision.detail : decision.reason;
   record.gate = { verdict: decision.verdict, reason: decision.reason };
   state.feedback = decision.verdict === 'next_round' ? feedback : null;

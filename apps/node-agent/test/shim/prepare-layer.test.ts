@@ -129,7 +129,8 @@ async function newAttempt(
         checkpoint: false,
         change: 'none',
       },
-      ...{ checkedSnapshot: null, checkTimedOut: false, feedback: null, checkInputsChanged: [], restoredPaths: [], rounds: [] },
+      ...{ checkedSnapshot: null, checkTimedOut: false, feedback: null, checkInputsChanged: [], restoredPaths: [] },
+      ...{ exhausted: null, bootFault: null, vmEnd: null, rounds: [] },
     },
   };
   const told = async (): Promise<string[]> =>

@@ -110,7 +110,7 @@ async function isHeld(store: ImageStore, id: ArtifactDigest): Promise<boolean> {
 
 /**
  * Opens what a VM boots from and reads all of it against its digests, so that what is used is what was checked. Throws
- * `image_unknown`, `image_kind_wrong`, `image_digest_wrong`, `image_store_failed`.
+ * `kernel_missing`, `image_unknown`, `image_kind_wrong`, `image_digest_wrong`, `image_store_failed`.
  */
 export async function openBootFiles(root: string, ids: BootArtifacts, signal?: AbortSignal): Promise<BootFiles> {
   const store = new ImageStore(root);
@@ -124,7 +124,9 @@ export async function openBootFiles(root: string, ids: BootArtifacts, signal?: A
     return artifact;
   };
   try {
-    const kernel = await open(ids.kernel, 'kernel');
+    const kernel = await open(ids.kernel, 'kernel').catch((error: unknown) => {
+      throw codeOf(error) === 'image_unknown' ? kernelMissing(root, ids.kernel, error) : error;
+    });
     const payload = await open(ids.payload, 'payload');
     const image = await open(ids.image, 'image');
     const { PATH: path = PLAIN_PATH, ...environment } = image.manifest.kind === 'image' ? image.manifest.environment : {};
@@ -150,5 +152,13 @@ function fileOf(artifact: OpenArtifact, name: string): VerifiedFile {
   throw new CodedError('image_kind_wrong', `${artifact.id} has no file ${name}`, {
     id: artifact.id,
     action: 'Build it again with this version of firecrew.',
+  });
+}
+
+function kernelMissing(root: string, id: ArtifactDigest, cause: unknown): CodedError {
+  return new CodedError('kernel_missing', `the store ${root} has lost the kernel ${id}`, {
+    id,
+    action: `Make it again: ${MAKE_WITH.kernel('')}`,
+    cause,
   });
 }

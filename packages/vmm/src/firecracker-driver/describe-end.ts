@@ -1,9 +1,11 @@
+import { saysOutOfMemory } from '../machine/memory-on-console.ts';
 import type { VmExit } from '../port/driver.ts';
 
 /**
  * Why a Firecracker is gone.
  * - `stopped`: the guest was asked to end, and did.
  * - `guest_panic`, `guest_reset`: the guest reset by itself, which is no orderly end; the first when its console shows a panic.
+ * - `guest_out_of_memory`: one of these, for want of memory by its console.
  * - `host_out_of_memory`: the memory limit of its group killed it. `vmm_killed`: another signal did.
  * - `vmm_*`: Firecracker gave up by itself, for the reason that its exit code names.
  * - `unknown`: it is no child of ours, and nothing says how it ended.
@@ -12,6 +14,7 @@ export type FirecrackerEndCause =
   | 'stopped'
   | 'guest_panic'
   | 'guest_reset'
+  | 'guest_out_of_memory'
   | 'host_out_of_memory'
   | 'vmm_killed'
   | 'unknown'
@@ -60,6 +63,7 @@ export function describeEnd({ exit, fault, wasAsked, outOfMemory, console }: Fir
 }
 
 function guestEnd(console: readonly string[]): FirecrackerEndCause {
+  if (saysOutOfMemory(console)) return 'guest_out_of_memory';
   if (console.some((line) => line.includes('Kernel panic - not syncing'))) return 'guest_panic';
   return console.some((line) => /^firecrew-init: \d+ ms agent stopped /.test(line)) ? 'stopped' : 'guest_reset';
 }

@@ -136,7 +136,7 @@ function describeExit(held: Holdings, process: VmmProcess, end: ProcessEnd, wasA
     outOfMemory: group !== undefined && wasOutOfMemory(group),
     console: held.console.tail.lines(40),
   });
-  return { code: end?.code ?? null, signal: end?.signal ?? null, detail: `${cause}${words}` };
+  return { code: end?.code ?? null, signal: end?.signal ?? null, ...(cause === 'unknown' ? {} : { cause }), detail: `${cause}${words}` };
 }
 
 /** What is left of its messages, its log and its console, for a person. */

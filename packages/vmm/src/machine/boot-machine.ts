@@ -8,12 +8,17 @@ import { noteGroup } from '../cgroup/vm-cgroup.ts';
 import { GuestClock } from '../clock/guest-clock.ts';
 import { type GuestPlace, guestConfig, searchPath } from '../guest-config/guest-config.ts';
 import { GuestEndpoint } from '../guest-endpoint/guest-endpoint.ts';
-import type { BootSpec } from '../port/driver.ts';
+import type { BootSpec, VmExit } from '../port/driver.ts';
 import { ETC_FILES, guestPaths, IN_GUEST } from '../process-driver/guest-layout.ts';
 import type { ConsoleTail } from './console-tail.ts';
 import type { BootedMachine, Machine } from './machine.ts';
 import { GUEST_USER, IN_VM } from './vm-assets.ts';
 import { giveTo } from './vm-folder.ts';
+
+/** guest-init's line once the guest agent runs; only the link is missing then. */
+const AGENT_STARTED = /^firecrew-init: \d+ ms agent started as process \d+$/;
+/** Lines at the end of a console in which it is looked for. */
+const AGENT_LINES = 100;
 
 /** What one boot needs beside the spec. */
 export interface MachineBoot {
@@ -33,7 +38,8 @@ export interface MachineBoot {
 }
 
 /**
- * Boots a VM and waits until its guest agent has answered. Rejects with `vm_boot_hung`, `vm_ended_at_boot` or what the start of the VMM rejects with; nothing of it runs then.
+ * Boots a VM and waits until its guest agent has answered. Rejects with `vm_boot_hung`, `vm_link_never_up`, `vm_ended_at_boot`,
+ * `vm_panicked_at_boot`, `vm_out_of_memory_at_boot` or what the start of the VMM rejects with; nothing of it runs then.
  */
 export async function bootMachine(spec: BootSpec, boot: MachineBoot): Promise<BootedMachine> {
   const clock = new GuestClock();
@@ -57,11 +63,8 @@ export async function bootMachine(spec: BootSpec, boot: MachineBoot): Promise<Bo
 }
 
 async function firstSession(spec: BootSpec, boot: MachineBoot, endpoint: GuestEndpoint, machine: Machine): Promise<LinkSession> {
-  const ended = machine.exited.then(({ detail }) => {
-    throw new CodedError('vm_ended_at_boot', `VM ${spec.vmId} ended before its guest agent answered: ${detail ?? 'no reason is known'}.`, {
-      id: spec.vmId,
-      action: 'The last lines of its console name the stage; `firecrew image list` says what it was made of.',
-    });
+  const ended = machine.exited.then((exit) => {
+    throw endedAtBoot(spec, exit);
   });
   ended.catch(() => undefined);
   const up = endpoint.session(boot.timeoutMs).catch((cause: unknown) => {
@@ -71,8 +74,24 @@ async function firstSession(spec: BootSpec, boot: MachineBoot, endpoint: GuestEn
   return await Promise.race([up, ended]);
 }
 
+function endedAtBoot({ vmId, limits }: BootSpec, { cause, detail = 'no reason is known' }: VmExit): CodedError {
+  const message = `VM ${vmId} ended before its guest agent answered: ${detail}.`;
+  if (cause === 'guest_out_of_memory') {
+    const action = `Give it more memory than ${limits.memoryMib} MiB.`;
+    return new CodedError('vm_out_of_memory_at_boot', message, { id: vmId, action });
+  }
+  const action = 'The last lines of its console name the stage; `firecrew image list` says what it was made of.';
+  if (cause === 'guest_panic') return new CodedError('vm_panicked_at_boot', message, { id: vmId, action });
+  return new CodedError('vm_ended_at_boot', message, { id: vmId, action });
+}
+
 function bootHung(spec: BootSpec, timeoutMs: number, console: ConsoleTail, cause: unknown): CodedError {
   const lines = console.lines(6).join(' | ');
+  if (console.lines(AGENT_LINES).some((line) => AGENT_STARTED.test(line))) {
+    const message = `The agent of VM ${spec.vmId} started and did not answer within ${timeoutMs} ms; its console ends with: ${lines}`;
+    const action = 'Build the payload again with `firecrew image payload`: it must be of the version of this node.';
+    return new CodedError('vm_link_never_up', message, { id: spec.vmId, action, cause });
+  }
   return new CodedError('vm_boot_hung', `VM ${spec.vmId} did not come up within ${timeoutMs} ms; its console ends with: ${lines}`, {
     id: spec.vmId,
     action: 'Try again on a less busy host, or raise the boot time limit of the node.',

@@ -74,6 +74,8 @@ export interface GuestPaths {
 export interface VmExit {
   readonly code: number | null;
   readonly signal: string | null;
+  /** Why, as a code of its driver's closed list (`guest_panic`, `guest_poweroff`, ...); absent where the driver names none. */
+  readonly cause?: string;
   /** What is known of the reason, for a person; parts of it may be the guest's own words. */
   readonly detail?: string;
 }

@@ -18,6 +18,8 @@ import { QmpClient } from './qmp-client.ts';
 export const QEMU_START_TIMEOUT_MS = 15_000;
 /** Bytes of QEMU's own messages that are kept. */
 const MESSAGE_BYTES = 4096;
+/** Lines at the end of a console in which the reason of an end is looked for. */
+const CAUSE_LINES = 40;
 
 /** Keys by which the guest's pid 1 is asked to end. */
 const CTRL_ALT_DEL = { keys: ['ctrl', 'alt', 'delete'].map((data) => ({ type: 'qcode', data })) };
@@ -84,8 +86,8 @@ async function whenUp(
     });
   });
   const exited = ended.then((exit) => {
-    const cause = describeEnd(qmp?.events ?? [], exit, group !== undefined && wasOutOfMemory(group.path));
-    return { ...exit, detail: `${cause}${describeMessages(messages)}${describeConsole(tail)}` };
+    const cause = describeEnd(qmp?.events ?? [], exit, group !== undefined && wasOutOfMemory(group.path), tail.lines(CAUSE_LINES));
+    return { ...exit, cause, detail: `${cause}${describeMessages(messages)}${describeConsole(tail)}` };
   });
   const early = exited.then((exit) => {
     throw failed(`it ended (${exit.signal ?? `exit ${exit.code ?? 'unknown'}`}): ${messages.trim() || 'it said nothing'}`);

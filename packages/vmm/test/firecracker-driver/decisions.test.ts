@@ -239,6 +239,7 @@ describe('the end of a Firecracker', () => {
   const clean = { code: 0, signal: null };
   const killed = { code: null, signal: 'SIGKILL' };
   const panic = ['[    1.2] Kernel panic - not syncing: Attempted to kill init!'];
+  const deadlock = ['[    9.2] Kernel panic - not syncing: System is deadlocked on memory'];
   const stopped = ['firecrew-init: 900 ms agent stopped after 800 ms'];
   const other = ['firecrew-init: 900 ms failed agent: ended with status 1 after 800 ms'];
   it.each([
@@ -247,6 +248,7 @@ describe('the end of a Firecracker', () => {
     ['guest_reset', { exit: clean, wasAsked: false, console: other }],
     ['guest_reset', { exit: clean, wasAsked: false, console: ['agent: firecrew-init: 900 ms agent stopped after 800 ms'] }],
     ['guest_panic', { exit: clean, wasAsked: false, console: panic }],
+    ['guest_out_of_memory', { exit: clean, wasAsked: false, console: deadlock }],
     ['vmm_killed', { exit: killed, wasAsked: true, console: stopped }],
     ['host_out_of_memory', { exit: killed, wasAsked: false, console: [], outOfMemory: true }],
     ['stopped', { exit: clean, wasAsked: true, console: [], outOfMemory: true }],

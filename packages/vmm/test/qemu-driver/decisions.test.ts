@@ -100,11 +100,26 @@ describe('the end of a VM', () => {
     ['vmm_failed', [SHUTDOWN('constructor')], { code: 0, signal: null }],
     ['vmm_failed', [{ name: 'RESET', reason: undefined }], { code: 0, signal: null }],
   ] as const)('is %s', (cause, events, exit) => {
-    expect(describeEnd(events, exit, false)).toBe(cause);
+    expect(describeEnd(events, exit, false, [])).toBe(cause);
   });
 
   it('is told when the memory limit of its group brought it about, and only when nothing else did', () => {
-    expect(describeEnd([], { code: null, signal: 'SIGKILL' }, true)).toBe('host_out_of_memory');
-    expect(describeEnd([SHUTDOWN('guest-reset')], { code: 0, signal: null }, true)).toBe('guest_reset');
+    expect(describeEnd([], { code: null, signal: 'SIGKILL' }, true, [])).toBe('host_out_of_memory');
+    expect(describeEnd([SHUTDOWN('guest-reset')], { code: 0, signal: null }, true, [])).toBe('guest_reset');
+  });
+
+  it('is a panic too where the console alone tells it', () => {
+    const early = ['[    1.2] Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)'];
+    expect(describeEnd([SHUTDOWN('guest-reset')], { code: 0, signal: null }, false, early)).toBe('guest_panic');
+    expect(describeEnd([SHUTDOWN('guest-shutdown')], { code: 0, signal: null }, false, early)).toBe('guest_poweroff');
+  });
+
+  it('is told when its console says that memory ran out, and only where it ended itself', () => {
+    const init = ['firecrew-init: 90 ms failed agent: killed by signal 9 after 80 ms; memory ran out'];
+    const clean = { code: 0, signal: null };
+    expect(describeEnd([SHUTDOWN('guest-reset')], clean, false, init)).toBe('guest_out_of_memory');
+    expect(describeEnd([SHUTDOWN('guest-panic')], clean, false, init)).toBe('guest_out_of_memory');
+    expect(describeEnd([SHUTDOWN('guest-shutdown')], clean, false, init)).toBe('guest_poweroff');
+    expect(describeEnd([], { code: 1, signal: null }, false, init)).toBe('vmm_failed');
   });
 });
