@@ -155,6 +155,15 @@ describe.skipIf(missing !== '')(`the qemu driver under emulation${missing}`, { t
       }));
   });
 
+  it('a command that uses up the memory of its VM is killed, counted, and takes neither VM nor agent with it', () =>
+    withVm(rig, async ({ vm }) => {
+      const hog = `node -e 'for (const kept = []; ; ) kept.push(Buffer.alloc(1 << 24, 1))'`;
+      const end = await shell(vm, hog, { timeoutMs: 120_000 });
+      expect(end).toMatchObject({ exitCode: 137, memoryKills: expect.any(Number), diskRoomBytes: expect.any(Number) });
+      expect(end.memoryKills).toBeGreaterThan(0);
+      expect((await shell(vm, 'cat /proc/self/oom_score_adj')).output).toBe('0\n');
+    }));
+
   describe('a VM that does not come up, or ends', () => {
     const failure = async (options: Partial<QemuDriverOptions>): Promise<unknown> => {
       const spec = await newSpec();

@@ -11,6 +11,7 @@ const HEAD = `# Errors
 Every error of Firecrew carries a code, says what happened to which id, and what to do next. This is the list of all codes, by the package that
 throws them (\`…\` stands for a value). \`node tools/list-error-codes.ts --write\` adds the rows that are missing, with the words of the sources, and
 removes those that nothing throws; words that are there stay as they are.
+Why an attempt ended is no error: its cause is one of [these](operating.md#why-an-attempt-ended).
 `;
 const HEADING = /^## `(?<name>[^`]+)`$/;
 const ROW = /^\| `(?<code>[^`]+)` \|(?<said>(?:[^|\\]|\\.)*)\|(?<text>(?:[^|\\]|\\.)*)\|$/;

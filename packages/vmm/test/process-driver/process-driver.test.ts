@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { unpackTree } from '@firecrew/workspace';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BootSpec, GuestOwner } from '../../src/index.ts';
-import { ProcessDriver, probeBubblewrap } from '../../src/index.ts';
+import { getTree, ProcessDriver, probeBubblewrap } from '../../src/index.ts';
 import { type DriverRig, driverCases, shell, withVm } from '../../src/testing/index.ts';
 import { buildGuestPayload, type GuestPayload } from '../guest-payload.ts';
 
@@ -68,6 +69,27 @@ describe.each(modes)('the process driver $mode', ({ use, owner, without, isolati
     expect(await rig.driver.probe()).toMatchObject({ available: true, isolation });
   });
   it.each(cases)('$name', ({ run }) => run(rig));
+
+  it.skipIf(isolation === 'none')(
+    'a command that fills the quota of /tmp is told from one that has room, and its tree comes back',
+    async () => {
+      const spec = await newSpec(owner);
+      const vm = await rig.driver.boot({ ...spec, limits: { ...spec.limits, diskMib: 8 } });
+      try {
+        const fill = await shell(vm, 'echo half > half.txt; head -c 20000000 /dev/zero > /tmp/fill');
+        expect(fill).toMatchObject({ kind: 'exited', exitCode: 1, diskRoomBytes: 0 });
+        const back = await getTree(await vm.session(), 'quota', vm.guestPaths.workspace);
+        const unpacked = await unpackTree(back.archive, join(payload.folder, 'back'));
+        await back.trailer(unpacked.trailer);
+        expect(await readFile(join(payload.folder, 'back/half.txt'), 'utf8')).toBe('half\n');
+        await rm(join(payload.folder, 'back'), { recursive: true });
+        const freed = await shell(vm, 'rm /tmp/fill');
+        expect(freed.diskRoomBytes).toBeGreaterThan(1024 * 1024);
+      } finally {
+        await vm.destroy();
+      }
+    },
+  );
 
   it.skipIf(isolation === 'none')('what the guest is given of the host is read-only', () =>
     withVm(rig, async ({ vm }) => {
