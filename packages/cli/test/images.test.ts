@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { identifyProcess } from '@firecrew/base';
 import { afterAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { eventually, TestHome } from './command.ts';
@@ -79,8 +80,56 @@ describe('images of a home', () => {
     expect((await list()).artifacts).toHaveLength(2);
     expect((await home.run('image', 'gc', '--grace', '1ms')).stdout).toMatch(/^waits {4}sha256:[0-9a-f]{64}\n$/);
     expect((await home.run('image', 'gc', '--grace', '1ms')).stdout).toMatch(/^removed {2}sha256:[0-9a-f]{64}\n$/);
-    expect((await home.run('image', 'gc')).stdout).toBe('everything has a name\n');
+    expect((await home.run('image', 'gc')).stdout).toBe('everything has a name or is in use\n');
     expect((await list()).artifacts).toHaveLength(1);
+  });
+
+  itBuilds('that the VMs of an attempt are made of stay until it has ended', async () => {
+    writeFileSync(join(files, 'u'), 'of an attempt\n');
+    await home.run('image', 'build', 'used', '--from', files);
+    const { id = '' } = (await list()).artifacts.find(({ names }) => names.includes('used')) ?? {};
+    const folder = join(home.root, 'node/turns/trn_1.1');
+    mkdirSync(folder, { recursive: true });
+    const write = (name: string, value: unknown): void => writeFileSync(join(folder, name), JSON.stringify(value));
+    const none = `sha256:${'0'.repeat(64)}`;
+    const launch = (store: string) => ({ qemu: { store, artifacts: { kernel: none, payload: none, image: id } }, layers: null });
+    const shim = identifyProcess(process.pid);
+    write('shim.json', { generation: 1, ...shim });
+    write('spec.json', { driver: 'qemu', turnId: 'trn_1' });
+    write('launch.json', launch(join(home.root, 'images')));
+    expect(await home.run('image', 'remove', 'used')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^firecrew: image_in_use: sha256:[0-9a-f]{64} is what the VMs of attempt trn_1\.1 are made of/),
+    });
+    // Its name leads elsewhere meanwhile; it stays for the attempt all the same.
+    writeFileSync(join(files, 'c'), 'even more\n');
+    await home.run('image', 'build', 'used', '--from', files);
+    for (const _pass of [1, 2]) await home.run('image', 'gc', '--grace', '1ms');
+    expect((await list()).artifacts.filter((view) => view.id === id)).toMatchObject([{ names: [] }]);
+
+    const file = join(home.folder, 'used.tar');
+    await home.run('image', 'export', id, '-o', file);
+    writeFileSync(join(folder, 'launch.json'), '{');
+    for (const words of [['remove', id], ['gc']])
+      expect(await home.run('image', ...words)).toMatchObject({ code: 1, stderr: expect.stringContaining('image_use_unknown') });
+    /** Files of an attempt by which the image is not used any more, or never was. */
+    const unused: readonly (readonly [string, unknown])[] = [
+      ['launch.json', launch('/elsewhere/images')],
+      ['spec.json', { driver: 'process' }],
+      ['shim.json', { generation: 1, ...shim, startTicks: '1' }],
+      ['outcome.json', {}],
+    ];
+    for (const [name, value] of unused) {
+      write('shim.json', { generation: 1, ...shim });
+      write('spec.json', { driver: 'qemu' });
+      write('launch.json', launch(join(home.root, 'images')));
+      expect((await home.run('image', 'remove', id)).code, name).toBe(1);
+      write(name, value);
+      expect((await home.run('image', 'remove', id)).stdout, name).toBe(`removed ${id}\n`);
+      expect((await home.run('image', 'import', file)).stdout).toContain(id);
+    }
+    rmSync(folder, { recursive: true });
+    for (const left of [id, 'used']) expect((await home.run('image', 'remove', left)).code).toBe(0);
   });
 
   itBuilds('that are given up with Ctrl-C leave nothing', async () => {
@@ -109,7 +158,7 @@ describe('images of a home', () => {
 
   it('of set-ups that a node keeps are collected by its bounds', async () => {
     const layer = (digit: string): string => join(home.folder, 'home/node/layers', digit.repeat(64));
-    expect((await home.run('image', 'gc')).stdout).toBe('everything has a name\n');
+    expect((await home.run('image', 'gc')).stdout).toBe('everything has a name or is in use\n');
     for (const digit of ['a', 'b']) {
       mkdirSync(layer(digit), { recursive: true });
       writeFileSync(join(layer(digit), 'disk'), Buffer.alloc(1024 * 1024, 1));

@@ -15,6 +15,7 @@ import {
 } from '@firecrew/rootfs';
 import { describeError, errorBody } from '../describe-error.ts';
 import { UsageError } from '../exit-codes.ts';
+import { demandUnused, findAttemptUses } from '../images/attempt-uses.ts';
 import { findArtifact, findArtifactId, type HomeImages, imagesOf } from '../images/image-store.ts';
 import { mebibytes, namesOf, renderArtifacts, viewOf } from '../images/render-images.ts';
 import { whileWatched } from '../images/while-watched.ts';
@@ -115,7 +116,8 @@ export async function imageGcCommand(
   if (graceMs === undefined)
     throw new UsageError('usage_wrong', `${JSON.stringify(options.grace)} is no duration`, { action: 'Write it as 30m, 24h or 7d.' });
   const images = imagesOf(context);
-  const inUse = new Set((await images.names.list()).values());
+  const { turns } = homeOf(context).paths;
+  const inUse = new Set([...(await images.names.list()).values(), ...(await findAttemptUses(turns, images.store.root)).keys()]);
   const { removed, waiting, abandoned, failed } = await collectGarbage(images.store, inUse, { nowMs: Date.now(), graceMs });
   const layers = await layersOf(context).collect(Date.now());
   const { out } = context;
@@ -129,7 +131,8 @@ export async function imageGcCommand(
     for (const name of abandoned) out.line(`removed  ${cleanLine(name, 80)}, left by a build that was cut off`);
     for (const { id, error } of failed) out.line(`failed   ${cleanLine(id, 80)}: ${cleanLine(error.message, 200)}`);
     for (const key of layers) out.line(`removed  the layer ${key} of a set-up`);
-    if (removed.length + waiting.length + abandoned.length + layers.length + failed.length === 0) out.line('everything has a name');
+    if (removed.length + waiting.length + abandoned.length + layers.length + failed.length === 0)
+      out.line('everything has a name or is in use');
   }
   return failed.length === 0 ? 0 : 1;
 }
@@ -141,13 +144,14 @@ function layersOf(context: CommandContext): LayerStore {
   return new LayerStore(home.paths.layers, layerBoundsOf({ ...DEFAULT_LAYER_SETTINGS, ...Object.fromEntries(given) }));
 }
 
-/** `firecrew image remove NAME`: the name, and the artifact where no other name leads to it. VMs that run keep what they have open. */
+/** `firecrew image remove NAME`: the name, and the artifact where no other name leads to it. Throws `image_in_use` where an attempt of this host is made of it. */
 export async function imageRemoveCommand(context: CommandContext, wanted: string, json: boolean): Promise<number> {
   const images = imagesOf(context);
   const id = await findArtifactId(images, wanted);
   const names = namesOf(id, await images.names.list());
   const isName = names.includes(wanted);
   const others = isName ? names.filter((name) => name !== wanted) : [];
+  if (others.length === 0) demandUnused(id, await findAttemptUses(homeOf(context).paths.turns, images.store.root));
   for (const name of isName ? [wanted] : names) await images.names.remove(name);
   if (others.length === 0) await images.store.remove(id);
   const removed = others.length === 0;

@@ -31,6 +31,8 @@ export interface HomePaths {
   /** Images, kernels and payloads of VMs. */
   readonly images: string;
   readonly node: string;
+  /** One folder for each attempt of the node. */
+  readonly turns: string;
   /** Set-ups that the node keeps. */
   readonly layers: string;
   readonly shims: string;
@@ -85,6 +87,7 @@ export function homePaths(root: string, isRoots: boolean = process.getuid?.() ==
     versions: join(root, 'versions'),
     images: join(root, 'images'),
     node,
+    turns: join(node, 'turns'),
     layers: join(node, 'layers'),
     shims: join(node, 'shims.json'),
     database,
