@@ -14,6 +14,7 @@ import { packTree, unpackTree } from '@firecrew/workspace';
 import { residentMib, watchGrowth } from '../support/processes.ts';
 import { type BenchRow, measured, notMeasured } from '../support/row.ts';
 import { median, timed } from '../support/timing.ts';
+import { hostRows, mountRows } from './vm-costs.ts';
 
 const ROUNDS = 3;
 const GUEST_MIB = 512;
@@ -67,7 +68,12 @@ export async function vmSuite(): Promise<BenchRow[]> {
       ),
       measured('vm: reading what it boots from against its digests', Math.min(...opens), 'ms'),
       measured('vm: a scratch disk of 10 GiB', Math.min(...scratches), 'ms'),
+      ...(await mountRows(
+        () => openBootFiles(store.root, artifacts),
+        (name) => specOf(join(folder, name)),
+      )),
       ...rows,
+      ...(await hostRows(store.root)),
       ...(await attackRows(store.root, folder)),
     ];
   } finally {

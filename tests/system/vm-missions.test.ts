@@ -1,5 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Installation, type MissionOrder } from './support/installation.ts';
 import { processesOfAttempt, sendSignal } from './support/processes.ts';
@@ -7,7 +11,21 @@ import { fetchDelivery, filesAt, makeRepository } from './support/repository.ts'
 import { until } from './support/until.ts';
 import { testVmStore } from './support/vm-store.ts';
 
-const FILES = { 'add.js': 'module.exports = (a, b) => a - b;\n', 'test.js': 'if (require("./add.js")(2, 3) !== 5) process.exit(1);\n' };
+const TLS = fileURLToPath(new URL('./support/tls/', import.meta.url));
+/** Asks a server for its answer over TLS, through the proxy of the guest. */
+const REACH = `const port = process.argv[2];
+require('node:http').request({ port: 3128, method: 'CONNECT', path: 'localhost:' + port }).on('connect', (answer, socket) => {
+  const options = { socket, servername: 'localhost', ca: require('node:fs').readFileSync('ca.pem') };
+  const secure = require('node:tls').connect(options, () => secure.write('GET / HTTP/1.0\\r\\n\\r\\n'));
+  secure.pipe(process.stdout);
+}).end();
+`;
+const FILES = {
+  'add.js': 'module.exports = (a, b) => a - b;\n',
+  'ca.pem': readFileSync(join(TLS, 'test-only-cert.pem'), 'utf8'),
+  'reach.js': REACH,
+  'test.js': 'if (require("./add.js")(2, 3) !== 5) process.exit(1);\n',
+};
 /** A mission boots four VMs; emulated on a busy machine each may take half a minute. */
 const MISSION_MS = 400_000;
 
@@ -42,9 +60,11 @@ describe.skipIf(missing !== '')(`missions in VMs of QEMU under emulation${missin
     (await installation.events(id)).flatMap((event) => (event.kind === 'turn.event' ? [event.body] : []));
 
   it('goes the whole way: set-up, a round that fails, a refused host, an allowed one, the check in a fresh VM, the delivery', async () => {
+    const tls = await startTlsServer();
     const agent = `
       test -e /tmp/prepared || exit 9
       say round-$FIRECREW_ROUND-NAME
+      node reach.js ${tls.port}
       node -e 'require("node:http").request({ port: 3128, method: "CONNECT", path: "code.example.com:443" }).on("connect", (r) => console.log("refused", r.statusCode)).end()'
       test "$FIRECREW_ROUND" = 1 && { echo half > half.txt; exit 0; }
       grep -q 'exited with status 1' "$FIRECREW_FEEDBACK_FILE" || exit 8
@@ -52,8 +72,10 @@ describe.skipIf(missing !== '')(`missions in VMs of QEMU under emulation${missin
     const setup = 'echo yes > /tmp/prepared';
     const { id, name, repository } = await start(agent, 'node test.js', {
       phases: [{ kind: 'coding', task: 'do the work', setup, doneWhenCheck: 'node test.js' }],
+      // A name that leads to an address of the host itself, which its operator allows for it alone.
+      egress: { ...installation.witness.egress, allow: [...installation.witness.egress.allow, `localhost:${tls.port}`] },
     });
-    const { end } = await installation.ended(id, MISSION_MS);
+    const { end } = await installation.ended(id, MISSION_MS).finally(() => tls.stop());
     expect(end, installation.node.logTail()).toMatchObject({ missionState: 'completed', delivery: { verified: true, attempt: 1 } });
     const saw = ['round-1', 'round-2'].map((what) => installation.witness.saw(`${what}-${name}`).length);
     expect(saw).toEqual([1, 1]);
@@ -61,7 +83,13 @@ describe.skipIf(missing !== '')(`missions in VMs of QEMU under emulation${missin
       body.kind === 'egress' && body.line.verdict === 'denied' ? [body.line.host] : [],
     );
     expect(denied).toEqual(['code.example.com', 'code.example.com']);
-    expect((await installation.log(id, 1)).toString()).toContain('refused 403');
+    const log = (await installation.log(id, 1)).toString();
+    expect(log).toContain('refused 403');
+    expect(log.match(/an answer over TLS/g)).toHaveLength(2);
+    const allowed = (await turnEvents(id)).flatMap((body) =>
+      body.kind === 'egress' && body.line.event === 'open' && body.line.port === tls.port ? [body.line.address] : [],
+    );
+    expect(allowed).toEqual(['127.0.0.1', '127.0.0.1']);
     const delivered = await fetchDelivery(installation.client, id, repository, join(repository, '.git', 'delivery.pack'));
     expect(await filesAt(repository, delivered.commit)).toMatchObject({ ...FILES, 'add.js': expect.stringContaining('a + b') });
   });
@@ -134,3 +162,18 @@ describe.skipIf(missing !== '')(`missions in VMs of QEMU under emulation${missin
     expect(end).toMatchObject({ missionState: 'completed', delivery: { verified: true, attempt: 2 } });
   });
 });
+
+/** A server with the certificate of the tests, which proves to be `localhost`. */
+async function startTlsServer(): Promise<{ readonly port: number; stop(): Promise<void> }> {
+  const options = { cert: readFileSync(join(TLS, 'test-only-cert.pem')), key: readFileSync(join(TLS, 'test-only-key.pem')) };
+  const server = createServer(options, (_request, response) => response.end('an answer over TLS\n'));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    // cast: it listens on a port
+    port: (server.address() as AddressInfo).port,
+    stop: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
@@ -47,6 +47,37 @@ describe('the self-test of VMs', () => {
   it('is not run without being asked for', async () => {
     const { stdout } = await home.run('doctor', '--json');
     expect(findingsSchema.parse(JSON.parse(stdout)).map(({ check }) => check)).not.toContain('vm');
+  });
+
+  it('is told from the programs that it needs, which are looked at each time: a problem where the settings want them', async () => {
+    const look = async (env: Record<string, string>) => {
+      const { stdout } = await home.start(['doctor', '--json'], { env }).ended;
+      return findingsSchema.parse(JSON.parse(stdout)).filter(({ check }) => check === 'qemu' || check === 'image tools');
+    };
+    const folder = join(home.folder, 'programs');
+    mkdirSync(folder);
+    const program = (name: string, script: string): void => writeFileSync(join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    for (const name of ['mke2fs', 'tar2sqfs', 'tar', 'xz']) program(name, 'echo ok');
+    program('qemu', 'echo QEMU emulator version 9.1.0');
+    const settings = join(home.root, 'config.json');
+    writeFileSync(settings, JSON.stringify({ qemu: { accelerator: 'tcg', program: join(folder, 'qemu') } }));
+    const PATH = `${folder}:${home.env.PATH}`;
+    const env = { PATH, FIRECREW_CALLER_PATH: PATH };
+    expect(await look(env)).toEqual([
+      { check: 'qemu', state: 'ok', detail: 'QEMU emulator version 9.1.0', fix: null },
+      { check: 'image tools', state: 'ok', detail: 'mke2fs, tar2sqfs, tar, xz run', fix: null },
+    ]);
+    program('qemu', 'echo "a library is missing" >&2; exit 127');
+    program('tar2sqfs', 'exit 1');
+    const states = async () => (await look(env)).map(({ state, detail }) => `${state}: ${detail}`);
+    const broken = [
+      expect.stringMatching(/^problem: not usable, needed for microVMs of the qemu driver: Command failed: /),
+      expect.stringMatching(/^problem: not usable, needed for images and disks of microVMs: tar2sqfs \(Command failed: [^,]*\)$/),
+    ];
+    expect(await states()).toEqual(broken);
+    writeFileSync(settings, JSON.stringify({ qemu: { program: join(folder, 'qemu') } }));
+    expect((await states()).map((line) => line.split(':')[0])).toEqual(['warning', 'warning']);
+    rmSync(settings);
   });
 
   it('is fine where a VM ran and left nothing', () => {

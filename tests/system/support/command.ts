@@ -41,14 +41,22 @@ export class Command {
 
   /** Runs it to its end; its exit code is an answer. */
   async run(args: readonly string[], cwd = join(this.folder, 'work')): Promise<CommandResult> {
-    return await new Promise((resolve) => {
+    return await this.start(args, cwd).ended;
+  }
+
+  /** Starts it, for a test that sends it signals. */
+  start(args: readonly string[], cwd = join(this.folder, 'work')): { readonly pid: number; readonly ended: Promise<CommandResult> } {
+    let pid = 0;
+    const ended = new Promise<CommandResult>((resolve) => {
       const options = { cwd, env: this.#environment, timeout: COMMAND_TIMEOUT_MS, maxBuffer: MAX_OUTPUT_BYTES };
       const child = execFile(FIRECREW, [...args], options, (error, stdout, stderr) => {
         const code = error === null ? 0 : typeof error.code === 'number' ? error.code : -1;
         resolve({ code, stdout, stderr });
       });
       child.stdin?.end();
+      pid = child.pid ?? 0;
     });
+    return { pid, ended };
   }
 
   /** The JSON that a command prints as its only or last line. */

@@ -38,7 +38,11 @@ if (values.help === true || values.config === undefined) {
 try {
   const config = await readNodeConfig(values.config);
   if (values['vm-selftest'] === true) {
-    process.stdout.write(`${JSON.stringify(await runSelftest(config))}\n`);
+    const abort = new AbortController();
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => abort.abort(new Error(`it was told to end (${signal})`)));
+    const results = await runSelftest(config, abort.signal);
+    abort.signal.throwIfAborted();
+    process.stdout.write(`${JSON.stringify(results)}\n`);
     process.exit(0);
   }
   const log = pino({ level: config.logLevel, base: { role: 'node-agent', node: config.nodeId } }, destination({ dest: 2, sync: true }));

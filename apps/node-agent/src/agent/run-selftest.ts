@@ -14,15 +14,19 @@ import type { NodeConfig } from './config.ts';
 const LIMITS = { memoryMib: 512, diskMib: 256 } as const;
 const NAME_BYTES = 4;
 
-/** Boots one VM with each driver of microVMs that the configuration has, one after another. Empty where it has none. */
-export async function runSelftest(config: NodeConfig): Promise<SelftestResult[]> {
+/**
+ * Boots one VM with each driver of microVMs that the configuration has, one after another. Empty where it has none. An abort ends the VM that
+ * is up and boots no other.
+ */
+export async function runSelftest(config: NodeConfig, signal: AbortSignal): Promise<SelftestResult[]> {
   const results: SelftestResult[] = [];
   const users = vmUsersOf(config);
   for (const { name, store, driverOf, ...references } of configured(config)) {
+    if (signal.aborted) break;
     try {
       const driver = driverOf(await findBootArtifacts(store, references));
       const owned = users === null ? driver : ownUsers(driver, new VmUsers(users));
-      results.push(await selftestDriver(owned, await specOf(config), () => performance.now()));
+      results.push(await selftestDriver(owned, await specOf(config), () => performance.now(), signal));
     } catch (error) {
       results.push({ driver: name, ok: false, detail: messageOf(error) });
     }

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Driver, ProcessDriver, probeBubblewrap, type Vm } from '@firecrew/vmm';
+import { type Driver, findMarked, ProcessDriver, probeBubblewrap, type Vm } from '@firecrew/vmm';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type SelftestSpec, selftestDriver } from '../../src/vm/selftest.ts';
@@ -55,6 +56,29 @@ describe('the self-test of a driver', () => {
       ok: true,
       detail: expect.stringMatching(/; a VM was up after \d+ ms, ran a command, had no network card, and left nothing$/),
     });
+  });
+
+  isolated(`that is aborted ends its VM, in the middle of its boot and of its command, and leaves nothing${reason}`, async () => {
+    await writeFile(join(folder, 'hung.mjs'), 'setInterval(() => undefined, 1000);\n');
+    for (const at of ['boot', 'command'] as const) {
+      const spec = newSpec();
+      const abort = new AbortController();
+      const driver = new ProcessDriver();
+      const stopping: Driver = {
+        name: 'qemu',
+        probe: () => driver.probe(),
+        boot: async (own) => {
+          if (at === 'boot') setTimeout(() => abort.abort(), 50);
+          const guestAgent = { node: process.execPath, bundle: join(folder, at === 'boot' ? 'hung.mjs' : 'guest-agent.mjs') };
+          const vm = await driver.boot({ ...own, guestAgent });
+          abort.abort();
+          await vm.exited;
+          return vm;
+        },
+      };
+      expect(await selftestDriver(stopping, spec, clock, abort.signal)).toMatchObject({ ok: false });
+      expect([existsSync(spec.folder), findMarked(spec.attemptMarker)]).toEqual([false, []]);
+    }
   });
 
   it('says what the probe says where the driver cannot be used', async () => {

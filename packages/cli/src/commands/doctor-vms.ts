@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '@firecrew/base';
@@ -16,8 +16,14 @@ const OUTPUT_BYTES = 1_048_576;
 
 const resultsSchema = z.array(z.object({ driver: z.string(), ok: z.boolean(), detail: z.string() })).max(16);
 
-/** Boots one VM with each driver that the settings have, runs a command in it, and looks whether it leaves anything. */
-export async function selftestVms(context: CommandContext): Promise<Finding[]> {
+/** Time that a self-test has to end its VM once it was told to, in `ms`. */
+const STOP_GRACE_MS = 30_000;
+
+/**
+ * Boots one VM with each driver that the settings have, runs a command in it, and looks whether it leaves anything. When it is aborted it
+ * waits until the VM is gone, and rejects with the reason.
+ */
+export async function selftestVms(context: CommandContext, signal: AbortSignal): Promise<Finding[]> {
   const check = 'vm';
   try {
     const home = openExistingHome(homePathOf(context));
@@ -30,11 +36,12 @@ export async function selftestVms(context: CommandContext): Promise<Finding[]> {
     try {
       const file = join(folder, 'node-config.json');
       writeFileSync(file, JSON.stringify(config), { mode: 0o600 });
-      return findingsOf(resultsSchema.parse(JSON.parse(await runSelftest(file))));
+      return findingsOf(resultsSchema.parse(JSON.parse(await runSelftest(file, signal))));
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
   } catch (error) {
+    signal.throwIfAborted();
     return [{ check, state: 'problem', detail: `the self-test could not be run: ${messageOf(error)}`, fix: null }];
   }
 }
@@ -48,13 +55,31 @@ export function findingsOf(results: z.infer<typeof resultsSchema>): Finding[] {
   return results.map(({ driver, ok, detail }) => ({ check: `vm ${driver}`, state: ok ? 'ok' : 'problem', detail, fix: null }));
 }
 
-function runSelftest(config: string): Promise<string> {
+function runSelftest(config: string, signal: AbortSignal): Promise<string> {
   const args = [demandEntry(locateApps().nodeAgent), '--config', config, '--vm-selftest'];
-  const options = { timeout: SELFTEST_TIMEOUT_MS, killSignal: 'SIGKILL', maxBuffer: OUTPUT_BYTES, encoding: 'utf8' } as const;
-  return new Promise((resolve, reject) => {
-    execFile(process.execPath, args, options, (error, stdout, stderr) => {
-      if (error === null) resolve(stdout);
-      else reject(new Error(stderr.trim().split('\n').at(-1) || messageOf(error)));
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].on('data', (part: Buffer) => {
+      output[name] = (output[name] + part.toString()).slice(-OUTPUT_BYTES);
     });
+  let late: NodeJS.Timeout | undefined;
+  // It ends its VM by itself; killed at once it would leave it running.
+  const stop = (): void => {
+    child.kill('SIGTERM');
+    late ??= setTimeout(() => child.kill('SIGKILL'), STOP_GRACE_MS);
+  };
+  const timer = setTimeout(stop, SELFTEST_TIMEOUT_MS);
+  signal.addEventListener('abort', stop);
+  return new Promise<string>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, name) => {
+      if (code === 0) resolve(output.stdout);
+      else reject(new Error(output.stderr.trim().split('\n').at(-1) || `it ended with ${name ?? `status ${code}`}`));
+    });
+  }).finally(() => {
+    clearTimeout(timer);
+    clearTimeout(late);
+    signal.removeEventListener('abort', stop);
   });
 }

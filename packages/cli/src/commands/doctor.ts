@@ -1,19 +1,26 @@
-import { execFileSync } from 'node:child_process';
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
 import { messageOf } from '@firecrew/base';
 import { HOME_PATH_MAX_BYTES, openExistingHome } from '../home/open-home.ts';
+import { whileWatched } from '../images/while-watched.ts';
 import { paint } from '../render/run-screen.ts';
 import { type NpmSettings, readNpmSettings, registryEntry, strangeAuthorities } from '../run/npm-registry.ts';
 import { findServer } from '../server/find-server.ts';
 import { readSettings } from '../settings/read-settings.ts';
 import { locateApps } from '../supervisor/locate-apps.ts';
 import { type CommandContext, homePathOf } from './context.ts';
+import { type ProgramNeed, probeProgram, probeVmPrograms } from './doctor-programs.ts';
 
 /** Room that a home needs for the database, one base and one tree, in bytes. */
 export const DISK_MIN_BYTES = 2 * 1024 ** 3;
-const PROBE_TIMEOUT_MS = 20_000;
+const GIT: ProgramNeed = {
+  name: 'git',
+  args: ['--version'],
+  missing: 'problem',
+  use: 'missions on a repository',
+  fix: 'apt-get install git',
+};
 
 /** What one look found; `fix` is the one command that mends it. */
 export interface Finding {
@@ -23,17 +30,26 @@ export interface Finding {
   readonly fix: string | null;
 }
 
-/** `firecrew doctor`: exit code 1 when something must be mended. With `vmSelftest` it boots a VM too. */
-export async function doctorCommand(
-  context: CommandContext,
-  options: { readonly json: boolean; readonly vmSelftest: boolean },
-): Promise<number> {
+interface DoctorOptions {
+  readonly json: boolean;
+  readonly vmSelftest: boolean;
+}
+
+/** `firecrew doctor`: exit code 1 when something must be mended. With `vmSelftest` it boots a VM too, which Ctrl-C ends. */
+export async function doctorCommand(context: CommandContext, options: DoctorOptions): Promise<number> {
+  if (!options.vmSelftest) return await examine(context, options, []);
+  const { selftestVms } = await import('./doctor-vms.ts');
+  return await whileWatched(context.out, async (signal) => await examine(context, options, await selftestVms(context, signal)));
+}
+
+async function examine(context: CommandContext, options: DoctorOptions, ofVms: readonly Finding[]): Promise<number> {
   const npm = await readNpmSettings(context.env, '/');
   const findings = [
     judgeNode(process.versions.node),
-    probeProgram(context, 'git', ['--version'], 'problem', 'missions on a repository', 'apt-get install git'),
+    probeProgram(context, GIT),
     probeBubblewrap(context),
     probeKvm(),
+    ...probeVmPrograms(context),
     probeHome(context),
     probeDisk(context),
     probeApps(),
@@ -42,7 +58,7 @@ export async function doctorCommand(
     await probePort(context),
     probeRegistry(npm),
     probeCertificates(context, npm),
-    ...(options.vmSelftest ? await (await import('./doctor-vms.ts')).selftestVms(context) : []),
+    ...ofVms,
   ];
   if (options.json) context.out.line(JSON.stringify(findings));
   else for (const line of renderFindings(context, findings)) context.out.line(line);
@@ -65,33 +81,10 @@ export function judgeNode(version: string): Finding {
   return { check: 'node', state: fits ? 'ok' : 'problem', detail: `Node ${version}${fits ? '' : '; 22.13 or newer is needed'}`, fix };
 }
 
-function probeProgram(
-  context: CommandContext,
-  name: string,
-  args: readonly string[],
-  missing: Finding['state'],
-  use: string,
-  fix: string,
-): Finding {
-  try {
-    const env = { PATH: context.env.FIRECREW_CALLER_PATH ?? context.env.PATH ?? '/usr/bin:/bin' };
-    const said = execFileSync(name, [...args], { env, timeout: PROBE_TIMEOUT_MS, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
-    return { check: name, state: 'ok', detail: said.split('\n')[0] ?? '', fix: null };
-  } catch (error) {
-    return { check: name, state: missing, detail: `not usable, needed for ${use}: ${messageOf(error).split('\n')[0]}`, fix };
-  }
-}
-
 function probeBubblewrap(context: CommandContext): Finding {
   const more = 'keeps agents from your files, processes and network; without it runs need --allow-unisolated';
-  const found = probeProgram(
-    context,
-    'bwrap',
-    ['--ro-bind', '/', '/', '--unshare-all', 'true'],
-    'warning',
-    more,
-    'apt-get install bubblewrap',
-  );
+  const args = ['--ro-bind', '/', '/', '--unshare-all', 'true'];
+  const found = probeProgram(context, { name: 'bwrap', args, missing: 'warning', use: more, fix: 'apt-get install bubblewrap' });
   return found.state === 'ok'
     ? { ...found, check: 'bubblewrap', detail: 'usable: agents are kept from your files and network' }
     : { ...found, check: 'bubblewrap' };
