@@ -111,6 +111,8 @@ describe.skipIf(missing !== '')(`missions in VMs of QEMU under emulation${missin
     const why = events.flatMap((body) => (body.kind === 'attempt.ended' ? [body.detail] : []));
     expect(why[0]).toMatch(/^guest_poweroff: /);
     expect(events.find((body) => body.kind === 'attempt.ended')).toMatchObject({ cause: 'guest_poweroff' });
+    const rescues = events.flatMap((body) => (body.kind === 'notice' && body.code === 'vm_rescue' ? [body.message] : []));
+    expect(rescues).toEqual([expect.stringMatching(/^the disk of VM (trn_\S+\.1a) is read in VM \1\.r, once the first is gone$/)]);
     const collected = events.flatMap((body) => (body.kind === 'collected' ? [body.changed] : []));
     expect(collected).toEqual([true, true]);
   });

@@ -29,7 +29,7 @@ export { GuestRefusal, MAX_BODY_BYTES } from './guest-client/read-body.ts';
 export { type GuestHealth, guestHealth, shutdownGuest } from './guest-client/simple-requests.ts';
 export { DEFAULT_PUT_BYTES, getTree, type PutOptions, putTree } from './guest-client/transfers.ts';
 export { GuestEndpoint, MAX_GUEST_CONNECTIONS, refuseStream, SESSION_WAIT_MS } from './guest-endpoint/guest-endpoint.ts';
-export { VM_BOOT_TIMEOUT_MS } from './machine/start-vm.ts';
+export { rescueVmId, VM_BOOT_TIMEOUT_MS } from './machine/start-vm.ts';
 export type { Accelerator, MachineModel, OpenBootFiles } from './machine/vm-assets.ts';
 export type {
   BootSpec,

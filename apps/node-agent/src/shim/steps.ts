@@ -7,7 +7,7 @@ import type { AttemptAnswer, Purpose } from '@firecrew/mission';
 import type { RoundRecord } from '@firecrew/protocol';
 import type { OpenLayer } from '@firecrew/rootfs';
 import { CHECK_FEEDBACK_BYTES, type CheckResult, checkInputsChanged, checkIsDue, decideRound, type Gate } from '@firecrew/stop-gate';
-import type { Vm } from '@firecrew/vmm';
+import { rescueVmId, type Vm } from '@firecrew/vmm';
 import { readManifestOfBlob } from '@firecrew/workspace';
 import { type AttemptContext, type AttemptState, roundRecord, type StagedTree } from './attempt-context.ts';
 import { bootVm, proxyFault } from './boot-vm.ts';
@@ -188,6 +188,10 @@ export async function collect(context: AttemptContext, round: number, rescue: bo
 async function collectWhole(context: AttemptContext, round: number, rescue: boolean): Promise<StagedTree> {
   const vm = vmOf(context);
   const name = `round-${round}${rescue ? '-rescued' : ''}`;
+  if (rescue && vm.isolation === 'vm') {
+    const message = `the disk of VM ${vm.id} is read in VM ${rescueVmId(vm.id)}, once the first is gone`;
+    context.events.add({ kind: 'notice', level: 'warning', code: 'vm_rescue', message });
+  }
   try {
     return await collectTree(context, vm, name, round, rescue);
   } catch (error) {

@@ -58,10 +58,16 @@ export async function startVm(spec: BootSpec, openFiles: OpenBootFiles, plan: Pl
 
 /** The spec of the VM that reads the disk of the first, whose VMM is gone. */
 async function forRescue(spec: BootSpec, places: VmFolder): Promise<BootSpec> {
-  if (spec.rescueOwner === undefined) return spec;
+  const rescued = { ...spec, vmId: rescueVmId(spec.vmId) };
+  if (spec.rescueOwner === undefined) return rescued;
   const owner = await spec.rescueOwner();
   await handOver(places, owner);
-  return { ...spec, owner };
+  return { ...rescued, owner };
+}
+
+/** Id of the VM that reads the disk of another one, which is dead by then: the two are never up together. */
+export function rescueVmId(vmId: string): string {
+  return `${vmId}.r`;
 }
 
 async function undo(spec: BootSpec, booted: BootedMachine | undefined): Promise<void> {
