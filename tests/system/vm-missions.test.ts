@@ -75,7 +75,8 @@ describe.skipIf(missing !== '')(`missions in VMs of QEMU under emulation${missin
       // A name that leads to an address of the host itself, which its operator allows for it alone.
       egress: { ...installation.witness.egress, allow: [...installation.witness.egress.allow, `localhost:${tls.port}`] },
     });
-    const { end } = await installation.ended(id, MISSION_MS).finally(() => tls.stop());
+    const { end } = await installation.ended(id, MISSION_MS);
+    await tls.stop();
     expect(end, installation.node.logTail()).toMatchObject({ missionState: 'completed', delivery: { verified: true, attempt: 1 } });
     const saw = ['round-1', 'round-2'].map((what) => installation.witness.saw(`${what}-${name}`).length);
     expect(saw).toEqual([1, 1]);
