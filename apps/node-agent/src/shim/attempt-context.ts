@@ -39,7 +39,7 @@ export interface AttemptState {
   feedback: string | null;
   checkInputsChanged: readonly string[];
   restoredPaths: readonly string[];
-  /** What the commands since the last round began ran out of. */
+  /** What the newest agent, or what came after it, failed for. */
   exhausted: Shortage | null;
   /** Code of what kept a VM from coming up. */
   bootFault: string | null;

@@ -1,9 +1,9 @@
 import { type CommandReport, type Exhaustion, findShortages, judgeExhaustion } from '@firecrew/mission';
 import type { ExecEnd } from '@firecrew/protocol';
-import type { AttemptContext } from './attempt-context.ts';
+import type { AttemptContext, Shortage } from './attempt-context.ts';
 
-/** Tells what a command ran out of, and remembers what it failed for. `what` names the command for a person. */
-export function noteShortages({ spec, state, events }: AttemptContext, what: string, end: ExecEnd): void {
+/** Tells what a command ran out of, and gives what it failed for; null where it did not, or not for that. `what` names the command for a person. */
+export function noteShortages({ spec, state, events }: AttemptContext, what: string, end: ExecEnd): Shortage | null {
   const report: CommandReport = {
     failed: end.kind !== 'exited' || end.exitCode !== 0,
     ownKernel: state.isolation === 'vm',
@@ -17,5 +17,5 @@ export function noteShortages({ spec, state, events }: AttemptContext, what: str
   };
   for (const code of findShortages(report)) events.add({ kind: 'notice', level: 'warning', code, message: words[code] });
   const reason = judgeExhaustion(report);
-  if (reason !== undefined) state.exhausted = { reason, message: words[reason] };
+  return reason === undefined ? null : { reason, message: words[reason] };
 }

@@ -51,13 +51,12 @@ export interface SetupRun {
 /** Runs a set-up with its own egress policy, and tells how it ended. Gives what went wrong, or undefined. Throws as `runCommand` does. */
 export async function runSetup(context: AttemptContext, vm: Vm, run: SetupRun, signal: AbortSignal): Promise<string | undefined> {
   const started = context.clock();
-  context.state.exhausted = null;
   await context.gate.open('setup');
   context.log.heading(`${run.heading}: ${oneLine(run.command)}`);
   const tail = new OutputTail(CHECK_FEEDBACK_BYTES);
   const end = await runCommand(vm, shellCommand(context, vm, run.id, run.command, run.timeoutMs, tail), signal);
   await context.gate.close();
-  noteShortages(context, 'the set-up', end);
+  const shortage = noteShortages(context, 'the set-up', end);
   const timedOut = end.kind === 'timed_out';
   const { purpose, round } = run;
   const { exitCode } = end;
@@ -71,6 +70,8 @@ export async function runSetup(context: AttemptContext, vm: Vm, run: SetupRun, s
     durationMs: context.clock() - started,
   });
   if (end.kind === 'exited' && exitCode === 0) return undefined;
+  // What an agent ran out of before has no part in this failure.
+  context.state.exhausted = shortage;
   const how = timedOut
     ? 'did not end within its time limit'
     : exitCode === null

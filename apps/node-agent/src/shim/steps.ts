@@ -155,7 +155,7 @@ export async function runAgent(context: AttemptContext, round: number, signal: A
     );
     const agent = { exitCode: end.exitCode, signal: end.signal, timedOut: end.kind === 'timed_out' };
     roundRecord(state, round).agent = agent;
-    noteShortages(context, 'the agent', end);
+    state.exhausted = noteShortages(context, 'the agent', end);
     context.events.add({ kind: 'agent.ended', round, ...agent, durationMs: context.clock() - started, survivors: end.survivors });
     return DONE;
   } finally {
@@ -214,7 +214,7 @@ export async function check(context: AttemptContext, round: number, signal: Abor
   const tail = new OutputTail(CHECK_FEEDBACK_BYTES);
   const end = await runCommand(vm, shellCommand(context, vm, 'check', spec.check.command, spec.check.timeoutMs, tail), signal);
   await context.gate.close();
-  noteShortages(context, 'the check', end);
+  state.exhausted = noteShortages(context, 'the check', end) ?? state.exhausted;
   const status = end.kind === 'exited' && end.exitCode === 0 ? ('passed' as const) : ('failed' as const);
   state.checkTimedOut = end.kind === 'timed_out';
   if (status === 'passed') state.checkedSnapshot = state.tree.captured.snapshotId;

@@ -10,19 +10,19 @@ function note(end: Partial<ExecEnd>, isolation: 'vm' | 'bubblewrap' = 'vm') {
   const told: string[] = [];
   const context = {
     spec: { demand: { memoryMib: 512, diskMib: 1024 } },
-    state: { isolation, exhausted: null },
+    state: { isolation },
     events: { add: (body: TurnEventBody) => void (body.kind === 'notice' && told.push(`${body.level} ${body.code}: ${body.message}`)) },
   };
   // cast: the parts that are used
-  noteShortages(context as unknown as AttemptContext, 'the agent', { ...FAILED, ...end });
-  return { told, exhausted: context.state.exhausted };
+  const exhausted = noteShortages(context as unknown as AttemptContext, 'the agent', { ...FAILED, ...end });
+  return { told, exhausted };
 }
 
 const MEMORY = "memory ran out while the agent ran: the guest's kernel killed 2 of its processes (it has 512 MiB)";
 const DISK = 'a disk was full when the agent ended: 4096 bytes were left (of 1024 MiB)';
 
 describe('what a command of a guest ran out of', () => {
-  it('is told, and remembered as what a failed one failed for', () => {
+  it('is told, and given as what a failed one failed for', () => {
     const memory = note({ memoryKills: 2, diskRoomBytes: 10_000_000 });
     expect(memory).toEqual({
       told: [`warning guest_out_of_memory: ${MEMORY}`],

@@ -14,7 +14,7 @@ import { EventSpool } from '../../src/shim/event-spool.ts';
 import { Lease } from '../../src/shim/lease.ts';
 import { LogSpool } from '../../src/shim/log-spool.ts';
 import { prepareLayer } from '../../src/shim/prepare-layer.ts';
-import { boot, destroy, inject } from '../../src/shim/steps.ts';
+import { boot, destroy, inject, setUp } from '../../src/shim/steps.ts';
 import { turnPaths } from '../../src/turn-folder/turn-folder.ts';
 import { turnSpec } from './turn-spec.ts';
 
@@ -232,7 +232,7 @@ describe('the layer of a set-up', { timeout: 60_000 }, () => {
 
 describe('a VM for which a layer was prepared', { timeout: 60_000 }, () => {
   /** Boots on no layer: as told, or as if there were none. */
-  const onLayers = (answer: 'boots' | 'vm_ended_at_boot' | 'vm_boot_hung'): Driver => {
+  const onLayers = (answer: 'boots' | 'vm_ended_at_boot' | 'vm_panicked_at_boot' | 'vm_boot_hung'): Driver => {
     const driver = driverWithDisks();
     return {
       ...driver,
@@ -265,17 +265,20 @@ describe('a VM for which a layer was prepared', { timeout: 60_000 }, () => {
     expect([context.state.layer, (await store.list()).map(({ inUse }) => inUse)]).toEqual([null, [false]]);
   });
 
-  it('is booted without it where it ends on it, and the layer goes', async () => {
-    const { context, told, prepare } = await newAttempt({ driver: onLayers('vm_ended_at_boot') });
-    await prepare();
-    expect(await boot(context, 'agent', 1)).toEqual({ type: 'done' });
-    expect((await told()).at(-1)).toMatch(/^setup_layer_none: .*it did not come up$/);
-    expect([context.state.layer, await store.list()]).toEqual([null, []]);
-    await destroy(context);
-    // Nor is it built again by this attempt.
-    await prepare();
-    expect([context.state.layer, sealed.length]).toEqual([null, 1]);
-  });
+  it.each(['vm_ended_at_boot', 'vm_panicked_at_boot'] as const)(
+    'is booted without it where it ends on it, and the layer goes',
+    async (end) => {
+      const { context, told, prepare } = await newAttempt({ driver: onLayers(end) });
+      await prepare();
+      expect(await boot(context, 'agent', 1)).toEqual({ type: 'done' });
+      expect((await told()).at(-1)).toMatch(/^setup_layer_none: .*it did not come up$/);
+      expect([context.state.layer, await store.list()]).toEqual([null, []]);
+      await destroy(context);
+      // Nor is it built again by this attempt.
+      await prepare();
+      expect([context.state.layer, sealed.length]).toEqual([null, 1]);
+    },
+  );
 
   it('keeps the layer where its boot fails for another reason', async () => {
     const { context, prepare } = await newAttempt({ driver: onLayers('vm_boot_hung') });
@@ -283,6 +286,24 @@ describe('a VM for which a layer was prepared', { timeout: 60_000 }, () => {
     await expect(boot(context, 'agent', 1)).rejects.toMatchObject({ code: 'boot_failed' });
     expect(await store.list()).toHaveLength(1);
     await context.state.layer?.close();
+  });
+});
+
+describe('the set-up of a VM', { timeout: 60_000 }, () => {
+  const OF_THE_AGENT = { reason: 'guest_out_of_memory', message: 'memory ran out while the agent ran' } as const;
+
+  it('leaves what the agent ran out of where it succeeds, and has it no part in its own failure', async () => {
+    for (const [setup, left] of [
+      ['true', OF_THE_AGENT],
+      ['exit 3', null],
+    ] as const) {
+      const { context } = await newAttempt({ setup, layers: 'none' });
+      context.state.exhausted = OF_THE_AGENT;
+      await boot(context, 'verify', 1);
+      await setUp(context, 'verify', 1, NEVER);
+      await destroy(context);
+      expect(context.state.exhausted, setup).toEqual(left);
+    }
   });
 });
 
