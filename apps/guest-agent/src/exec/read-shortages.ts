@@ -17,7 +17,8 @@ export async function readDiskRoom(folders: readonly string[]): Promise<number |
   const rooms: number[] = [];
   for (const folder of folders) {
     const stats = await statfs(folder).catch(() => undefined);
-    if (stats === undefined) continue;
+    // Without blocks it is the kernel's own, or has no bound.
+    if (stats === undefined || stats.blocks === 0) continue;
     // Some file systems have no fixed number of files, and say 0 of 0.
     rooms.push(stats.files > 0 && stats.ffree === 0 ? 0 : Math.min(stats.bavail * stats.bsize, Number.MAX_SAFE_INTEGER));
   }
