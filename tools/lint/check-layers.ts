@@ -34,6 +34,7 @@ export const LAYER_OF: Readonly<Record<string, string>> = {
   '@firecrew/backend': 'contract',
   '@firecrew/link': 'flow',
   '@firecrew/egress-proxy': 'adapter',
+  '@firecrew/policy-file': 'adapter',
   '@firecrew/vmm': 'adapter',
   '@firecrew/rootfs': 'adapter',
   '@firecrew/workspace': 'adapter',

@@ -15,6 +15,15 @@ export {
 export { type ConfigProblem, EgressConfigError } from './config-error.ts';
 export { type AddressDecision, type AddressPolicy, decideAddress } from './decide-address.ts';
 export { decideHost, type HostDecision } from './decide-host.ts';
+export {
+  decideReach,
+  type PartReach,
+  type ReachDecision,
+  type ReachRemedy,
+  type ReachRequest,
+  reachOf,
+  type UnusableReason,
+} from './decide-reach.ts';
 export { decideServerName, type ServerNameDecision } from './decide-server-name.ts';
 export {
   type AddressSettings,
@@ -38,6 +47,22 @@ export {
   type ClientHelloResult,
   createClientHelloReader,
 } from './read-client-hello.ts';
+export {
+  type NamedRule,
+  type NamedRuleInput,
+  type OperatorPolicy,
+  type OperatorPolicyResult,
+  type PartEntries,
+  type PolicyDocument,
+  type PolicyProblem,
+  parseOperatorPolicy,
+  REGISTRY_WORD,
+  type RegistryHosts,
+  RULE_WORD,
+  registriesOf,
+  type WantedRule,
+} from './operator-policy.ts';
+export { POLICY_PARTS, POLICY_PRESETS, type PolicyPart, type PolicyPreset, PRESET_REACH, type PresetReach } from './policy-presets.ts';
 export {
   CONNECT_HEAD_LIMITS,
   type ConnectHeadLimits,
