@@ -5,8 +5,7 @@ import * as z from 'zod';
 
 const GIB = 1024 * 1024 * 1024;
 
-/** Configuration of a server; unknown keys are refused. Paths are absolute. */
-export const serverConfigSchema = z.strictObject({
+const serverConfigShape = z.strictObject({
   home: z.string().startsWith('/').describe("The server's own folder: blobs and repositories."),
   homeId: z.string().min(1).describe('Identity of the installation; a `server.json` is valid only with it.'),
   serverFile: z.string().startsWith('/').describe('Where the address of the running server is written.'),
@@ -24,6 +23,12 @@ export const serverConfigSchema = z.strictObject({
     .describe('Names under which a proxy in front asks for this server, besides addresses and `localhost`.'),
   driverFloor: driverSchema.default('process').describe('The weakest driver that a client may ask for.'),
   ceiling: allowListSchema.nullable().default(null).describe("The operator's egress ceiling; null sets none, an empty list denies all."),
+  policyFile: z
+    .string()
+    .startsWith('/')
+    .nullable()
+    .default(null)
+    .describe("The operator's egress policy (`firecrew.policy.yaml`); null lets missions ask for anything below `ceiling`."),
   lease: z.strictObject({ ttlMs: durationMsSchema, renewEveryMs: durationMsSchema }).default({ ttlMs: 300_000, renewEveryMs: 20_000 }),
   limits: z
     .strictObject({
@@ -57,6 +62,11 @@ export const serverConfigSchema = z.strictObject({
     .default(null)
     .describe('Root of the image store whose artifacts nodes may fetch; null offers none.'),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error']).default('info'),
+});
+/** Configuration of a server; unknown keys are refused. Paths are absolute. */
+export const serverConfigSchema = serverConfigShape.refine((config) => config.ceiling === null || config.policyFile === null, {
+  path: ['ceiling'],
+  message: 'a policy file has its own ceiling; write it there',
 });
 export type ServerConfig = z.infer<typeof serverConfigSchema>;
 

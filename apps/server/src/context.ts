@@ -6,6 +6,7 @@ import type { RepositoryCache } from './delivery/repository-cache.ts';
 import type { AttemptTokens } from './http/auth.ts';
 import type { ChangeFeed } from './http/change-feed.ts';
 import type { NodeRegistry } from './nodes/node-registry.ts';
+import type { PolicyDesk } from './policy/policy-desk.ts';
 
 /** What the parts of a running server share. */
 export interface ServerContext {
@@ -19,6 +20,7 @@ export interface ServerContext {
   readonly feed: ChangeFeed;
   readonly repositories: RepositoryCache;
   readonly deliveries: DeliveryDesk;
+  readonly policy: PolicyDesk;
   readonly epoch: number;
   readonly version: string;
   /** Monotonic time in `ms`. */

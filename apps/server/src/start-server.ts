@@ -35,6 +35,7 @@ import { ChangeFeed } from './http/change-feed.ts';
 import { prepareInstallation } from './installation.ts';
 import { serveNodeLinks } from './nodes/node-link.ts';
 import { NodeRegistry } from './nodes/node-registry.ts';
+import { PolicyDesk } from './policy/policy-desk.ts';
 
 /** A server that listens. */
 export interface RunningServer {
@@ -46,6 +47,8 @@ type Schema = typeof tables;
 
 /** Starts a server: database, migrations, stores, HTTP, node links, wake-ups and loops, in this order. */
 export async function startServer(config: ServerConfig, log: Logger, version: string): Promise<RunningServer> {
+  // First of all: a policy that cannot be used is told before anything is there to be used without it.
+  const policy = await PolicyDesk.open(config);
   await mkdir(config.home, { recursive: true, mode: 0o700 });
   const database = await connectDatabase<Schema>({
     ...targetOf(config),
@@ -53,7 +56,7 @@ export async function startServer(config: ServerConfig, log: Logger, version: st
     onError: (error) => log.warn({ err: error }, 'a database connection broke'),
   });
   await migrateDatabase({ pool: database.pool, folder: migrationsFolder() });
-  const { context, wakeups, start } = await compose(config, log, version, database);
+  const { context, wakeups, start } = await compose(config, log, version, database, policy);
   const app = await buildApp(context);
   await listen(app, config.listen);
   const sockets = serveNodeLinks(app, context);
@@ -81,7 +84,7 @@ export async function startServer(config: ServerConfig, log: Logger, version: st
 }
 
 /** Builds what the parts share. The queue starts after the HTTP face, so a wake-up finds everything there. */
-async function compose(config: ServerConfig, log: Logger, version: string, database: ConnectedDatabase<Schema>) {
+async function compose(config: ServerConfig, log: Logger, version: string, database: ConnectedDatabase<Schema>, policy: PolicyDesk) {
   const { db } = database;
   const installation = await prepareInstallation(db, config, join(config.home, 'blobs'));
   const wakeups: { queue: Wakeups | undefined; closed: boolean } = { queue: undefined, closed: false };
@@ -107,6 +110,7 @@ async function compose(config: ServerConfig, log: Logger, version: string, datab
       return row === undefined ? undefined : await recipeOf(context, row);
     }),
     deliveries: new DeliveryDesk(),
+    policy,
     clock: () => performance.now(),
     wake: async (missionId) => await wakeups.queue?.wake(missionIdOf(missionId)),
   };

@@ -1,6 +1,8 @@
-// Writes the published JSON Schema of the last line of `firecrew run --json`; a test says when it is out of date.
+// Writes the published JSON Schemas, of the last line of `firecrew run --json` and of a policy file; tests say when they are out of date.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { policyJsonSchema } from '@firecrew/policy-file';
 import { runEventJsonSchema } from '../src/run/run-event.ts';
 
 writeFileSync(join(import.meta.dirname, '../schemas/run-event.schema.json'), runEventJsonSchema());
+writeFileSync(join(import.meta.dirname, '../schemas/policy.schema.json'), policyJsonSchema());

@@ -1,4 +1,6 @@
 import { Command, Option } from 'commander';
+import { type AddCommand, json, list } from './program/options.ts';
+import { addPolicy } from './program/policy-commands.ts';
 
 /** One parsed call: which command, with which arguments and options. Nothing has been done yet. */
 export interface Invocation {
@@ -41,10 +43,6 @@ Examples:
 The agent's command is run by /bin/sh in the workspace. It finds its task in the file $FIRECREW_TASK_FILE, and from the second
 round on what the check said in $FIRECREW_FEEDBACK_FILE. Nothing can be reached over the network unless it is allowed here.`;
 
-const collect = (value: string, before: readonly string[]): string[] => [...before, value];
-const list = (flags: string, text: string): Option => new Option(flags, text).default([], 'none').argParser(collect);
-const json = (): Option => new Option('--json', 'print JSON for programs').default(false, 'off');
-
 /** The grammar of the command line. `onCall` gets each parsed call; a wrong one throws commander's error. */
 export function buildProgram(version: string, onCall: (invocation: Invocation) => void): Command {
   const program = new Command('firecrew')
@@ -74,15 +72,15 @@ export function buildProgram(version: string, onCall: (invocation: Invocation) =
   addRecipes(program, command);
   addFleet(program, command);
   addImages(program, command);
+  addPolicy(program, command);
   return program;
 }
-
-type AddCommand = (parent: Command, usage: string, text: string, name?: string) => Command;
 
 function addServices(program: Command, command: AddCommand): void {
   command(program, 'up', 'start server, database and node agent, and leave them running')
     .option('--listen <host:port>', 'address of the server (default: loopback, a free port)')
     .option('--database-url <url>', "PostgreSQL to use; own is the home's own")
+    .option('--policy <file>', 'egress policy of this server (firecrew.policy.yaml)')
     .option('--driver-floor <driver>', 'weakest driver a mission may ask for: process, qemu, firecracker')
     .addOption(json())
     .addHelpText('after', '\nExamples:\n  $ firecrew up\n  $ firecrew up --listen 127.0.0.1:7070\n  $ firecrew up --json');
@@ -130,8 +128,8 @@ function addRun(program: Command, command: AddCommand): void {
     .addOption(new Option('--driver <driver>', 'what isolates the agent').choices(['process', 'qemu', 'firecracker']))
     .option('--allow-unisolated', 'accept that nothing isolates the agent (also FIRECREW_ALLOW_UNISOLATED=1)', false)
     .optionsGroup('What may be reached:')
-    .addOption(list('--allow <host[:port]>', 'host the agent and the check may reach (repeatable)'))
-    .addOption(list('--setup-allow <host[:port]>', 'host for the set-up alone, or registry:npm (repeatable)'))
+    .addOption(list('--allow <host[:port]>', 'host the agent and the check may reach, or rule:NAME of the policy (repeatable)'))
+    .addOption(list('--setup-allow <host[:port]>', 'host for the set-up alone, rule:NAME, or registry:npm (repeatable)'))
     .addOption(list('--allow-address <host=address>', 'address of an allowed host that need not be public (repeatable)'))
     .optionsGroup('What travels, and where the work goes:')
     .option('--require-clean', 'refuse uncommitted changes', false)

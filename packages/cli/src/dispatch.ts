@@ -16,7 +16,7 @@ const json = (call: Invocation): boolean => flag(call, 'json');
 const COMMANDS: Readonly<Record<string, Run>> = {
   up: async (context, call) => {
     const [{ upCommand }, { settingsOfFlags }] = await Promise.all([import('./commands/up.ts'), import('./settings/settings.ts')]);
-    return await upCommand(context, { json: json(call), settings: settingsOfFlags(call.options) });
+    return await upCommand(context, { json: json(call), settings: settingsOfFlags(call.options, context.cwd) });
   },
   down: async (context, call) =>
     await (await import('./commands/down.ts')).downCommand(context, { force: flag(call, 'force'), json: json(call) }),
@@ -64,6 +64,10 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     const options = { token: text(call, 'token') ?? '', name: text(call, 'name') ?? '', json: json(call) };
     return await (await import('./commands/fleet.ts')).nodeJoinCommand(context, first(call), options);
   },
+  'policy check': async (context, call) =>
+    await (await import('./commands/policy.ts')).policyCheckCommand(context, first(call), call.options),
+  'policy explain': async (context, call) =>
+    await (await import('./commands/policy.ts')).policyExplainCommand(context, first(call), json(call)),
   'image build': async (context, call) =>
     await (await import('./commands/build-images.ts')).imageBuildCommand(context, call.args[0], call.options),
   'image kernel': async (context, call) => await (await import('./commands/build-images.ts')).imageKernelCommand(context, call.options),

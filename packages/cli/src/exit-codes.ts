@@ -7,7 +7,15 @@ export const EXIT = { completed: 0, failed: 1, usage: 2, cancelled: 3, notPlaced
 /** A command that was called wrongly: nothing was done. Ends with {@link EXIT.usage}. */
 export class UsageError extends CodedError {}
 
-const VERSION_CODES: readonly string[] = ['generation_mismatch', 'home_too_new', 'settings_invalid', 'database_not_named'];
+const VERSION_CODES: readonly string[] = [
+  'generation_mismatch',
+  'home_too_new',
+  'settings_invalid',
+  'database_not_named',
+  'policy_invalid',
+  'policy_unreadable',
+  'backend_unknown',
+];
 
 /** The exit code for an error: 2 for a wrong call, wrong settings or another version, else 1. */
 export function exitCodeOf(error: unknown): number {

@@ -13,7 +13,7 @@ const merge = (file: unknown, env: Record<string, string>, flags: Record<string,
   mergeSettings([
     { name: 'file', value: file },
     { name: 'env', value: settingsOfEnvironment(env) },
-    { name: 'flags', value: settingsOfFlags(flags) },
+    { name: 'flags', value: settingsOfFlags(flags, '/work') },
   ]);
 
 describe('settings', () => {
@@ -52,6 +52,11 @@ describe('settings', () => {
     expect(merge({ hostNames: ['a'] }, { FIRECREW_HOST_NAMES: 'b.example, c.example' }).hostNames).toEqual(['b.example', 'c.example']);
   });
 
+  it('take a policy by its path, a relative one of a flag from where the caller stands', () => {
+    expect(merge({ policyFile: '/a' }, { FIRECREW_POLICY_FILE: '/b' }).policyFile).toBe('/b');
+    expect(merge({ policyFile: '/a' }, {}, { policy: 'c.yaml' }).policyFile).toBe('/work/c.yaml');
+  });
+
   it('ignore an empty variable', () => {
     expect(merge({}, { FIRECREW_LISTEN: '', FIRECREW_CEILING: '', FIRECREW_LEASE_TTL_MS: '' })).toEqual({});
   });
@@ -68,6 +73,8 @@ describe('settings', () => {
     ['an unknown key of the jailer', { firecracker: { jailer: { uid: 0 } } }, {}],
     ['layers of no size', { setupLayers: { maxMib: 0 } }, {}],
     ['a relative CA file', {}, { FIRECREW_GIT_CA_FILE: 'ca.pem' }],
+    ['a relative policy', {}, { FIRECREW_POLICY_FILE: 'p.yaml' }],
+    ['a ceiling beside a policy', { ceiling: [] }, { FIRECREW_POLICY_FILE: '/etc/p.yaml' }],
   ])('refuse %s', (_what, file, env) => {
     expect(() => merge(file, env)).toThrow(expect.objectContaining({ code: 'settings_invalid' }));
   });

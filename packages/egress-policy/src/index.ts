@@ -37,16 +37,6 @@ export {
 export { type HostNameResult, LABEL_MAX_BYTES, NAME_MAX_BYTES, normaliseHost } from './host-name.ts';
 export { intersectRules, type RuleIndex } from './intersect-rules.ts';
 export { type IpAddress, type IpRange, inRange, parseIp, parseIpRange } from './ip-address.ts';
-export type { ClientHello } from './parse-client-hello.ts';
-export type { ConnectTarget } from './parse-request-line.ts';
-export {
-  CLIENT_HELLO_BUFFER_MAX_BYTES,
-  CLIENT_HELLO_MAX_BYTES,
-  CLIENT_HELLO_RECORDS_MAX,
-  type ClientHelloReader,
-  type ClientHelloResult,
-  createClientHelloReader,
-} from './read-client-hello.ts';
 export {
   type NamedRule,
   type NamedRuleInput,
@@ -62,7 +52,17 @@ export {
   registriesOf,
   type WantedRule,
 } from './operator-policy.ts';
+export type { ClientHello } from './parse-client-hello.ts';
+export type { ConnectTarget } from './parse-request-line.ts';
 export { POLICY_PARTS, POLICY_PRESETS, type PolicyPart, type PolicyPreset, PRESET_REACH, type PresetReach } from './policy-presets.ts';
+export {
+  CLIENT_HELLO_BUFFER_MAX_BYTES,
+  CLIENT_HELLO_MAX_BYTES,
+  CLIENT_HELLO_RECORDS_MAX,
+  type ClientHelloReader,
+  type ClientHelloResult,
+  createClientHelloReader,
+} from './read-client-hello.ts';
 export {
   CONNECT_HEAD_LIMITS,
   type ConnectHeadLimits,

@@ -145,7 +145,12 @@ describe('a question about one target', () => {
     ['a.DOCS.example.', 443, 'run', { verdict: 'allowed', host: 'a.docs.example', rule: '.docs.example', origin: 'rule:docs' }],
     ['evil.example', 443, 'run', { verdict: 'denied', reason: 'above_ceiling', remedy: { by: 'operator', entry: 'evil.example' } }],
     ['other.example', 443, 'run', { verdict: 'denied', reason: 'not_listed', remedy: { by: 'both', entry: 'other.example' } }],
-    ['api.example.com', 8443, 'run', { verdict: 'denied', reason: 'port_not_listed', remedy: { by: 'both', entry: 'api.example.com:8443' } }],
+    [
+      'api.example.com',
+      8443,
+      'run',
+      { verdict: 'denied', reason: 'port_not_listed', remedy: { by: 'both', entry: 'api.example.com:8443' } },
+    ],
     ['registry.example.org', 443, 'setup', { verdict: 'denied', reason: 'empty_list', remedy: { by: 'mission', entry: 'rule:packages' } }],
     ['127.0.0.1', 443, 'run', { verdict: 'denied', reason: 'ip_literal' }],
     ['a b', 443, 'run', { verdict: 'malformed', reason: 'bad_character' }],

@@ -253,6 +253,8 @@ export const apiPaths = {
   artifacts: (id: string) => `/v1/missions/${id}/artifacts`,
   artifact: (id: string, artifactId: string) => `/v1/missions/${id}/artifacts/${artifactId}`,
   archive: (id: string) => `/v1/missions/${id}/archive`,
+  policy: (id: string) => `/v1/missions/${id}/policy`,
+  policyCheck: (id: string) => `/v1/missions/${id}/policy/check`,
   fleet: '/v1/fleet',
   joinTokens: '/v1/join-tokens',
 } as const;

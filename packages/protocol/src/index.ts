@@ -137,6 +137,13 @@ export {
   verificationSchema,
 } from './outcome.ts';
 export {
+  type PolicyExplanation,
+  type PolicyVerdict,
+  policyExplanationSchema,
+  policyPartSchema,
+  policyVerdictSchema,
+} from './policy-view.ts';
+export {
   type RunRecord,
   runRecordSchema,
 } from './record.ts';
@@ -188,6 +195,7 @@ export {
   imageReferenceSchema,
   isolationSchema,
   layerFilesSchema,
+  MAX_ADDRESS_RULES,
   MAX_AGENT_FILES,
   MAX_ALLOW_ENTRIES,
   MAX_COMMAND_CHARS,

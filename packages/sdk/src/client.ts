@@ -20,6 +20,10 @@ import {
   missionEventSchema,
   missionSummarySchema,
   missionViewSchema,
+  type PolicyExplanation,
+  type PolicyVerdict,
+  policyExplanationSchema,
+  policyVerdictSchema,
   retryReplySchema,
   type ServerInfo,
   serverInfoSchema,
@@ -132,6 +136,19 @@ export class FirecrewClient {
   /** Approves a delivery that changes protected paths. */
   async approve(id: string, phaseId?: string): Promise<MissionView> {
     return await sendFor(this.#context, post(apiPaths.approve(id), phaseId === undefined ? {} : { phaseId }), missionViewSchema);
+  }
+
+  /** What the server's policy says about one target of a mission, by name and port. Nothing is looked up. */
+  async checkPolicy(
+    id: string,
+    question: { readonly host: string; readonly port: number; readonly part: 'setup' | 'run' },
+  ): Promise<PolicyVerdict> {
+    return await sendFor(this.#context, { ...get(apiPaths.policyCheck(id)), query: { ...question } }, policyVerdictSchema);
+  }
+
+  /** What a mission reached and what it was refused, with what would allow it. */
+  async explainPolicy(id: string): Promise<PolicyExplanation> {
+    return await sendFor(this.#context, get(apiPaths.policy(id)), policyExplanationSchema);
   }
 
   /** Events of a mission in order, live, until it has ended. A broken connection is made anew and goes on where it was. */

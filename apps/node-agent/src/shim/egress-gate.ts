@@ -1,5 +1,4 @@
 import type { Duplex } from 'node:stream';
-import { findBackend } from '@firecrew/backend';
 import { CodedError } from '@firecrew/base';
 import { effectivePolicy, loadAllowList } from '@firecrew/egress-policy';
 import { createEgressProxy, type EgressAuditLine, type EgressProxy, listOwnAddresses } from '@firecrew/egress-proxy';
@@ -92,13 +91,12 @@ export class EgressGate {
   }
 }
 
-/** The effective policy of a purpose: the operator's ceiling over the backend's and the mission's hosts; set-up has its own hosts besides. */
+/** The effective policy of a purpose: the operator's ceiling over the hosts of backend and mission, which the server names together; set-up has its own. */
 function policyOf(spec: TurnSpec, purpose: EgressPurpose, serverAddresses: readonly string[]) {
-  const backendHosts = loadAllowList(findBackend(spec.backend).hosts);
   const wanted = purpose === 'setup' ? (spec.setup?.allow ?? []) : spec.egress.allow;
   return effectivePolicy({
     ceiling: spec.egress.ceiling === null ? 'no_ceiling' : loadAllowList(spec.egress.ceiling),
-    backendHosts: purpose === 'setup' ? [] : backendHosts,
+    backendHosts: [],
     missionHosts: loadAllowList(wanted),
     addressRules: spec.egress.addressRules,
     ownAddresses: [...listOwnAddresses(), ...serverAddresses],

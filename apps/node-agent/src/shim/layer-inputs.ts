@@ -1,5 +1,6 @@
 import { byteKey, type ManifestEntry } from '@firecrew/artifact-capture';
 import { CodedError } from '@firecrew/base';
+import { formatAllowRule, intersectRules, loadAllowList } from '@firecrew/egress-policy';
 import type { TurnSpec } from '@firecrew/protocol';
 import { type BootArtifacts, type LayerFile, type LayerKey, layerKeyOf } from '@firecrew/rootfs';
 
@@ -30,6 +31,11 @@ function folderAmong(wanted: ReadonlyMap<string, string>, key: string): string |
   return undefined;
 }
 
+function reachable(allow: readonly string[], ceiling: readonly string[] | null): string[] {
+  const wanted = loadAllowList(allow);
+  return (ceiling === null ? wanted : intersectRules(wanted, loadAllowList(ceiling))).map(formatAllowRule);
+}
+
 type Setup = NonNullable<TurnSpec['setup']>;
 
 /** The key of the layer that a set-up makes of these files in a VM of these artifacts. */
@@ -47,6 +53,7 @@ export function layerKeyOfSpec(
     command: setup.command,
     // A set-up gets no variables beside those that the image and this version give every command.
     environment: {},
-    egress: { allow: setup.allow, ceiling: egress.ceiling, addressRules: egress.addressRules },
+    // What the set-up can reach, however the lists that say so are cut.
+    egress: { allow: reachable(setup.allow, egress.ceiling), ceiling: null, addressRules: egress.addressRules },
   });
 }

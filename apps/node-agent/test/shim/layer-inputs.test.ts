@@ -48,11 +48,12 @@ describe('the key of an attempt', () => {
 
   it('follows workspace, command and what the set-up may reach; not its time limit, nor what the agent may reach', () => {
     expect(key({ timeoutMs: 5 }, { allow: ['other.example'] })).toBe(key());
+    expect(key({}, { ceiling: ['a.example', 'other.example'] })).toBe(key());
     const others = [
       key({ layer: { ...setup.layer, workspaceId: 'wsp_0123456789abcdeg' } }),
       key({ command: 'make' }),
       key({ allow: ['b.example'] }),
-      key({}, { ceiling: ['a.example'] }),
+      key({}, { ceiling: ['b.a.example'] }),
       key({}, { addressRules: [{ host: 'a.example', addresses: ['192.0.2.1'] }] }),
     ];
     expect(new Set([key(), ...others]).size).toBe(others.length + 1);

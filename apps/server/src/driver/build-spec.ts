@@ -7,6 +7,7 @@ import { MAX_GATE_ROUNDS } from '@firecrew/stop-gate';
 import type { MissionBase } from '@firecrew/store';
 import type { ServerContext } from '../context.ts';
 import { attemptRow } from '../delivery/build-record.ts';
+import { turnEgress } from '../policy/turn-egress.ts';
 import { demandOf } from './demand-of.ts';
 import { blobSize, gateOf, missionRow, phaseInput, turnInput, workspaceIdOf } from './mission-facts.ts';
 
@@ -104,6 +105,7 @@ function work(context: ServerContext, { phase, spec, driver, workspaceId }: Plac
   const backend = findBackend(spec.agent.backend);
   const { memoryMib = 1, diskMib = 1, vcpus = 1 } = resolveDemand(demandOf(backend), DEFAULT_SIZINGS[driver]);
   const ttlMs = config.lease.ttlMs;
+  const { egress, setupAllow } = turnEgress(context.policy.policy, spec);
   return {
     task: request.task,
     setup:
@@ -111,7 +113,7 @@ function work(context: ServerContext, { phase, spec, driver, workspaceId }: Plac
         ? null
         : {
             command: request.setup,
-            allow: [...spec.egress.setupAllow],
+            allow: setupAllow,
             timeoutMs: spec.setupTimeoutMs ?? config.limits.setupTimeoutMs,
             ...layerOf(spec, workspaceId),
           },
@@ -122,11 +124,7 @@ function work(context: ServerContext, { phase, spec, driver, workspaceId }: Plac
       maxRounds: MAX_GATE_ROUNDS,
       protect: [...spec.gate.protect],
     },
-    egress: {
-      allow: [...new Set([...backend.hosts, ...spec.egress.allow])],
-      ceiling: config.ceiling === null ? null : [...config.ceiling],
-      addressRules: [...spec.egress.addressRules],
-    },
+    egress,
     demand: { memoryMib, diskMib, vcpus },
     limits: {
       turnTimeoutMs: spec.turnTimeoutMs ?? config.limits.turnTimeoutMs,

@@ -13,6 +13,7 @@ import { fleetRoutes } from './routes-fleet.ts';
 import { followRoutes } from './routes-follow.ts';
 import { imageRoutes } from './routes-images.ts';
 import { missionRoutes } from './routes-missions.ts';
+import { policyRoutes } from './routes-policy.ts';
 import { uploadRoutes } from './routes-uploads.ts';
 
 /** Names under which a loopback server may be asked. */
@@ -47,6 +48,7 @@ export async function buildApp(context: ServerContext): Promise<FastifyInstance>
   await app.register(fastifySSE, { heartbeatInterval: 15_000 });
   await app.register(async (scope) => healthRoutes(scope, context));
   await app.register(async (scope) => missionRoutes(scope, context));
+  await app.register(async (scope) => policyRoutes(scope, context));
   await app.register(async (scope) => followRoutes(scope, context));
   await app.register(async (scope) => artifactRoutes(scope, context));
   await app.register(async (scope) => fleetRoutes(scope, context));

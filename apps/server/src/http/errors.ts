@@ -14,6 +14,8 @@ const STATUS: Readonly<Record<string, number>> = {
   blob_digest_mismatch: 400,
   pack_unusable: 400,
   allow_list_invalid: 400,
+  policy_rule_unknown: 400,
+  policy_too_large: 400,
   driver_below_floor: 403,
   backend_unknown: 400,
   repository_url_refused: 400,

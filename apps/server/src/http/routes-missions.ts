@@ -1,6 +1,5 @@
 import { findBackend } from '@firecrew/backend';
 import { CodedError, newId } from '@firecrew/base';
-import { parseAllowList } from '@firecrew/egress-policy';
 import { meetsFloor } from '@firecrew/placement';
 import {
   approveRequestSchema,
@@ -18,6 +17,7 @@ import * as z from 'zod';
 import type { ServerContext } from '../context.ts';
 import { approveDelivery } from '../delivery/approve-delivery.ts';
 import { makeBase } from '../delivery/make-base.ts';
+import { checkAsked, turnEgress } from '../policy/turn-egress.ts';
 import { type Caller, findCaller } from './auth.ts';
 import { missionSummary, missionView } from './mission-view.ts';
 
@@ -114,13 +114,8 @@ export async function ownMission(context: ServerContext, caller: Caller, id: str
 
 function checkRequest(context: ServerContext, caller: Caller, body: CreateMission): void {
   findBackend(body.agent.backend);
-  for (const list of [body.egress.allow, body.egress.setupAllow]) {
-    const parsed = parseAllowList(list);
-    if (!parsed.ok)
-      throw new CodedError('allow_list_invalid', parsed.problems.map((problem) => problem.message).join('; '), {
-        action: 'Write HOST, .DOMAIN or HOST:PORT.',
-      });
-  }
+  checkAsked(context.policy.policy, body);
+  turnEgress(context.policy.policy, body);
   const { driverFloor } = context.config;
   if (body.driver !== undefined && !meetsFloor(body.driver, driverFloor)) {
     throw new CodedError('driver_below_floor', `the driver ${body.driver} isolates less than ${driverFloor}, which this server demands`);

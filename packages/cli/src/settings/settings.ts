@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { CodedError } from '@firecrew/base';
 import { addressRulesSchema, allowListSchema, driverSchema, durationMsSchema, imageReferenceSchema } from '@firecrew/protocol';
 import * as z from 'zod';
@@ -61,6 +62,7 @@ export const settingsSchema = z.strictObject({
   lease: z.strictObject({ ttlMs: durationMsSchema.optional(), renewEveryMs: durationMsSchema.optional() }).optional(),
   driverFloor: driverSchema.optional(),
   ceiling: allowListSchema.nullable().optional(),
+  policyFile: z.string().startsWith('/', 'must be an absolute path').nullable().optional(),
   git: z
     .strictObject({
       caFile: z.string().startsWith('/').nullable().optional(),
@@ -105,6 +107,7 @@ export const SETTING_VARIABLES: readonly string[] = [
   ...Object.keys(NUMBERS),
   'FIRECREW_DRIVER_FLOOR',
   'FIRECREW_CEILING',
+  'FIRECREW_POLICY_FILE',
   'FIRECREW_DATABASE_URL',
   'FIRECREW_LISTEN',
   'FIRECREW_HOST_NAMES',
@@ -142,6 +145,7 @@ export function settingsOfEnvironment(env: Environment): Record<string, unknown>
     databaseUrl: set('FIRECREW_DATABASE_URL'),
     logLevel: set('FIRECREW_LOG_LEVEL'),
     bubblewrap: set('FIRECREW_BUBBLEWRAP'),
+    policyFile: set('FIRECREW_POLICY_FILE'),
   };
   for (const [key, value] of Object.entries(plain)) if (value !== undefined) found[key] = value;
   const ceiling = set('FIRECREW_CEILING');
@@ -183,6 +187,15 @@ export function mergeSettings(sources: readonly { readonly name: string; readonl
       ...(firecracker === undefined ? {} : { firecracker: { ...merged.firecracker, ...known(firecracker) } }),
     };
   }
+  if (merged.policyFile != null && merged.ceiling != null)
+    throw new CodedError(
+      'settings_invalid',
+      `ceiling and policyFile (${merged.policyFile}) are both set: a policy file has its own ceiling`,
+      {
+        id: 'ceiling',
+        action: 'Write the ceiling into the policy file, or leave the file out.',
+      },
+    );
   return merged;
 }
 
@@ -193,9 +206,10 @@ function known<Value extends object>(value: Value): Partial<Value> {
 }
 
 /** What the flags of `up` set. Unchecked: `mergeSettings` checks the whole. */
-export function settingsOfFlags(flags: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function settingsOfFlags(flags: Readonly<Record<string, unknown>>, cwd: string): Record<string, unknown> {
   const found: Record<string, unknown> = {};
   if (typeof flags.listen === 'string') found.listen = parseListen(flags.listen) ?? flags.listen;
+  if (typeof flags.policy === 'string') found.policyFile = resolve(cwd, flags.policy);
   for (const key of ['databaseUrl', 'driverFloor']) if (flags[key] !== undefined) found[key] = flags[key];
   return found;
 }

@@ -56,6 +56,7 @@ export function writeServerConfig(home: Home, settings: Settings, database: Data
     ...(settings.driverFloor === undefined ? {} : { driverFloor: settings.driverFloor }),
     ...(settings.hostNames === undefined ? {} : { hostNames: settings.hostNames }),
     ...(settings.ceiling === undefined ? {} : { ceiling: settings.ceiling }),
+    ...(settings.policyFile === undefined ? {} : { policyFile: settings.policyFile }),
     ...(lease === undefined ? {} : { lease: { ttlMs: lease.ttlMs ?? 300_000, renewEveryMs: lease.renewEveryMs ?? 20_000 } }),
     images: paths.images,
     ...(git === undefined ? {} : { git }),

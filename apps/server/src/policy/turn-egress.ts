@@ -1,0 +1,60 @@
+import { findBackend } from '@firecrew/backend';
+import { CodedError } from '@firecrew/base';
+import { formatAllowRule, type OperatorPolicy, type PartReach, POLICY_PARTS, type ReachRequest, reachOf } from '@firecrew/egress-policy';
+import { type CreateMission, MAX_ADDRESS_RULES, MAX_ALLOW_ENTRIES, type TurnSpec } from '@firecrew/protocol';
+
+/** What a turn may reach, as its node is told. */
+export interface TurnEgress extends Pick<TurnSpec, 'egress'> {
+  readonly setupAllow: string[];
+}
+
+/** What a mission asks for, and its backend by itself. */
+export function reachRequestOf(spec: Pick<CreateMission, 'agent' | 'egress'>): ReachRequest {
+  return {
+    backend: spec.agent.backend,
+    backendHosts: findBackend(spec.agent.backend).hosts,
+    asked: { setup: spec.egress.setupAllow, run: spec.egress.allow },
+  };
+}
+
+/** Refuses a mission that asks for what means nothing. Throws `allow_list_invalid` and `policy_rule_unknown`. */
+export function checkAsked(policy: OperatorPolicy, spec: Pick<CreateMission, 'agent' | 'egress'>): void {
+  const unusable = POLICY_PARTS.flatMap((part) => reachOf(policy, reachRequestOf(spec), part).unusable);
+  const bad = unusable.filter(({ reason }) => reason === 'bad_entry');
+  const told = (problems: typeof unusable) => problems.map(({ message }) => message).join('; ');
+  if (bad.length > 0)
+    throw new CodedError('allow_list_invalid', told(bad), { action: 'Write HOST, .DOMAIN, HOST:PORT, HOST:PORT/tcp or rule:NAME.' });
+  if (unusable.length > 0) {
+    const names = [...policy.rules].map(([name, { parts }]) => `rule:${name} (${parts.join(', ')})`);
+    throw new CodedError('policy_rule_unknown', told(unusable), {
+      action: names.length === 0 ? 'The policy of this server has no named rules.' : `There are: ${names.join('; ')}.`,
+    });
+  }
+}
+
+/**
+ * The effective lists of a mission's turns: ceiling ∩ (backend ∪ mission) for each part, cut to it already, and the union of both as the
+ * bound that a node applies once more. Throws `policy_too_large`.
+ */
+export function turnEgress(policy: OperatorPolicy, spec: Pick<CreateMission, 'agent' | 'egress'>): TurnEgress {
+  const request = reachRequestOf(spec);
+  const [setup, run] = [reachOf(policy, request, 'setup'), reachOf(policy, request, 'run')];
+  const [allow, setupAllow] = [textsOf(run), textsOf(setup)];
+  const all = [...new Set([...allow, ...setupAllow])];
+  const addressRules = [...policy.addressRules, ...spec.egress.addressRules].map(({ host, addresses }) => ({
+    host,
+    addresses: [...addresses],
+  }));
+  if (all.length > MAX_ALLOW_ENTRIES || addressRules.length > MAX_ADDRESS_RULES)
+    throw new CodedError(
+      'policy_too_large',
+      `a turn would have ${all.length} hosts and ${addressRules.length} address rules; at most ${MAX_ALLOW_ENTRIES} and ${MAX_ADDRESS_RULES} are sent`,
+      { action: 'Name domains (.example.com) in place of their hosts, or ask for less.' },
+    );
+  const unbound = setup.ceiling === 'no_ceiling' && run.ceiling === 'no_ceiling';
+  return { egress: { allow, ceiling: unbound ? null : all, addressRules }, setupAllow };
+}
+
+function textsOf(reach: PartReach): string[] {
+  return reach.rules.map(formatAllowRule);
+}

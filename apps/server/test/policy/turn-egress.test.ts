@@ -1,0 +1,67 @@
+import { type OperatorPolicy, type PolicyDocument, parseOperatorPolicy } from '@firecrew/egress-policy';
+import { policyOfCeiling } from '@firecrew/policy-file';
+import { describe, expect, it } from 'vitest';
+import { checkAsked, turnEgress } from '../../src/policy/turn-egress.ts';
+
+function policyOf(document: PolicyDocument): OperatorPolicy {
+  const parsed = parseOperatorPolicy(document);
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+  return parsed.policy;
+}
+
+const mission = (over: { allow?: string[]; setupAllow?: string[]; addressRules?: { host: string; addresses: string[] }[] } = {}) => ({
+  agent: { backend: 'command', command: 'true', files: [] },
+  egress: { allow: [], setupAllow: [], addressRules: [], ...over },
+});
+
+describe('what a node is told of a turn', () => {
+  it('is what the mission asks for, where the operator set no bound', () => {
+    expect(turnEgress(policyOfCeiling(null).policy, mission({ allow: ['a.example'], setupAllow: ['s.example'] }))).toEqual({
+      egress: { allow: ['a.example'], ceiling: null, addressRules: [] },
+      setupAllow: ['s.example'],
+    });
+  });
+
+  it('is cut to the ceiling, and bound by what is left', () => {
+    const asked = mission({ allow: ['a.example', 'other.example'], setupAllow: ['s.example', 'a.example'] });
+    expect(turnEgress(policyOfCeiling(['a.example']).policy, asked)).toEqual({
+      egress: { allow: ['a.example'], ceiling: ['a.example'], addressRules: [] },
+      setupAllow: ['a.example'],
+    });
+    expect(turnEgress(policyOfCeiling([]).policy, asked)).toMatchObject({ egress: { allow: [], ceiling: [] }, setupAllow: [] });
+  });
+
+  it('has the hosts and address rules of the policy, and named rules as their hosts', () => {
+    const policy = policyOf({
+      preset: 'named',
+      addressRules: [{ host: 'git.example', addresses: ['10.0.0.7'] }],
+      rules: { packages: { parts: ['setup'], allow: ['registry.example'] } },
+      missions: { run: ['git.example:22/tcp'] },
+    });
+    expect(turnEgress(policy, mission({ setupAllow: ['rule:packages'] }))).toEqual({
+      egress: {
+        allow: ['git.example:22/tcp'],
+        ceiling: ['git.example:22/tcp', 'registry.example'],
+        addressRules: [{ host: 'git.example', addresses: ['10.0.0.7'] }],
+      },
+      setupAllow: ['registry.example'],
+    });
+  });
+
+  it('is refused where it would not fit', () => {
+    const many = Array.from({ length: 200 }, (_, at) => `h${at}.example`);
+    const asked = mission({ allow: many, setupAllow: many.map((host) => `s-${host}`) });
+    expect(() => turnEgress(policyOfCeiling(null).policy, asked)).toThrowError(expect.objectContaining({ code: 'policy_too_large' }));
+  });
+});
+
+describe('a mission that asks for what means nothing', () => {
+  it.each([
+    ['an address', { allow: ['10.0.0.1'] }, 'allow_list_invalid'],
+    ['a rule that is not there', { allow: ['rule:absent'] }, 'policy_rule_unknown'],
+    ['a rule that is for the other part', { allow: ['rule:packages'] }, 'policy_rule_unknown'],
+  ])('is refused with %s', (_what, egress, code) => {
+    const policy = policyOf({ preset: 'open', rules: { packages: { parts: ['setup'], allow: [] } } });
+    expect(() => checkAsked(policy, mission(egress))).toThrowError(expect.objectContaining({ code }));
+  });
+});

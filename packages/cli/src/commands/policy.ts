@@ -1,0 +1,133 @@
+import { resolve } from 'node:path';
+import { builtinBackends, findBackend } from '@firecrew/backend';
+import { POLICY_PARTS, reachOf } from '@firecrew/egress-policy';
+import { describeReach, type LoadedPolicy, loadPolicyFile, policyOfCeiling } from '@firecrew/policy-file';
+import type { PolicyExplanation, PolicyVerdict } from '@firecrew/protocol';
+import { EXIT, UsageError } from '../exit-codes.ts';
+import { cleanLine } from '../render/clean-text.ts';
+import { renderTable } from '../render/table.ts';
+import { findMission } from '../run/find-mission.ts';
+import { readSettings } from '../settings/read-settings.ts';
+import { mergeSettings, type Settings, settingsOfEnvironment } from '../settings/settings.ts';
+import { type CommandContext, existingHomeOf } from './context.ts';
+import { withServer } from './missions.ts';
+
+/** What an allowed target and a refused one end with; a question that cannot be answered ends with 2. */
+const ANSWER = { allowed: EXIT.completed, refused: EXIT.failed } as const;
+
+interface Target {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** `firecrew policy check HOST[:PORT]`: the verdict with its rule, and an exit code. Nothing is run, looked up or dialled. */
+export async function policyCheckCommand(
+  context: CommandContext,
+  target: string,
+  options: Readonly<Record<string, unknown>>,
+): Promise<number> {
+  const { host, port } = readTarget(target);
+  const part = POLICY_PARTS.find((name) => name === options.phase) ?? 'run';
+  const allow = Array.isArray(options.allow) ? options.allow.filter((entry) => typeof entry === 'string') : [];
+  const tell = (verdict: PolicyVerdict): number => {
+    if (options.json === true) context.out.line(JSON.stringify(verdict));
+    else for (const line of renderVerdict(verdict)) context.out.line(line);
+    return verdict.verdict === 'allowed' ? ANSWER.allowed : ANSWER.refused;
+  };
+  if (typeof options.mission === 'string') {
+    if (typeof options.policy === 'string' || allow.length > 0)
+      throw new UsageError('usage_wrong', 'a mission is judged by the policy of its server and by what it asked for', {
+        action: 'Leave out --policy and --allow, or --mission.',
+      });
+    const { mission } = options;
+    return await withServer(context, async ({ client }) => {
+      const id = await findMission(client, mission);
+      return tell(await client.checkPolicy(id, { host, port, part }));
+    });
+  }
+  const { policy, source } = await localPolicy(context, typeof options.policy === 'string' ? options.policy : undefined);
+  const backend = findBackend(typeof options.backend === 'string' ? options.backend : 'command');
+  const request = { backend: backend.name, backendHosts: backend.hosts, asked: { setup: allow, run: allow } };
+  const [unusable] = reachOf(policy, request, part).unusable;
+  if (unusable !== undefined) throw new UsageError('usage_wrong', `--allow ${unusable.entry}: ${unusable.message}`, { id: unusable.entry });
+  return tell(describeReach({ policy, request, part, host, port }, source));
+}
+
+/** The policy of a file that is named, else that of the settings. Throws `policy_unreadable` and `policy_invalid`. */
+async function localPolicy(context: CommandContext, file: string | undefined): Promise<LoadedPolicy> {
+  const settings = file === undefined ? settingsHere(context) : undefined;
+  const path = file === undefined ? settings?.policyFile : resolve(context.cwd, file);
+  if (path == null) return policyOfCeiling(settings?.ceiling ?? null);
+  return await loadPolicyFile(path, { backends: builtinBackends.map(({ name }) => name) });
+}
+
+function settingsHere(context: CommandContext): Settings {
+  const home = existingHomeOf(context);
+  if (home !== undefined) return readSettings(home.paths, context.env, {});
+  return mergeSettings([{ name: 'the environment (FIRECREW_*)', value: settingsOfEnvironment(context.env) }]);
+}
+
+/** `HOST` or `HOST:PORT`; an address may stand in brackets, so that it can be asked about, too. */
+export function readTarget(text: string): Target {
+  const match = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(text);
+  const port = match?.[2] === undefined ? 443 : Number(match[2]);
+  if (match?.[1] === undefined || match[1] === '' || port < 1 || port > 65_535)
+    throw new UsageError('usage_wrong', `${JSON.stringify(text)} is not HOST or HOST:PORT`, {
+      id: text,
+      action: 'Write a host name alone, or with a port from 1 to 65535.',
+    });
+  return { host: match[1], port };
+}
+
+const REMEDIES = {
+  mission: (entry: string, part: string) => `the mission need only ask: ${part === 'setup' ? '--setup-allow' : '--allow'} ${entry}`,
+  operator: (entry: string) => `the operator would have to raise the ceiling: ${entry}`,
+  both: (entry: string, part: string) =>
+    `the operator would have to name ${entry}, and the mission to ask for it (${part === 'setup' ? '--setup-allow' : '--allow'})`,
+} as const;
+
+/** A verdict for people: the first line says it, the others why. */
+export function renderVerdict(verdict: PolicyVerdict): string[] {
+  const { host, port, part, reason, rule, origin, remedy, policy } = verdict;
+  const lines = [`${verdict.verdict}  ${cleanLine(host ?? '(no name)', 260)}:${port}  ${part}  ${reason}`];
+  if (verdict.verdict === 'allowed') lines.push(`rule    ${rule ?? '-'} (${origin ?? '-'})`);
+  else if (rule !== null) lines.push(`nearest ${rule}`);
+  if (remedy !== null) lines.push(`to allow it: ${REMEDIES[remedy.by](remedy.entry, part)}`);
+  return [...lines, `policy  ${cleanLine(policy, 300)}`];
+}
+
+/** `firecrew policy explain ID` */
+export async function policyExplainCommand(context: CommandContext, id: string, json: boolean): Promise<number> {
+  return await withServer(context, async ({ client }) => {
+    const explanation = await client.explainPolicy(await findMission(client, id));
+    if (json) context.out.line(JSON.stringify(explanation));
+    else for (const line of renderExplanation(explanation)) context.out.line(line);
+    return 0;
+  });
+}
+
+/** What a mission reached and was refused, for people. */
+export function renderExplanation(explanation: PolicyExplanation): string[] {
+  const { reached, refused, policy } = explanation;
+  const name = ({ host, port }: { host: string | null; port: number | null }) =>
+    `${cleanLine(host ?? '(no name)', 120)}${port === null ? '' : `:${port}`}`;
+  const lines: string[] = [];
+  if (reached.length === 0) lines.push('nothing was reached');
+  else {
+    const rows = reached.map((row) => [name(row), row.purpose, `${row.connections}`, `${row.bytesIn}`, `${row.bytesOut}`, row.rule ?? '-']);
+    lines.push(...renderTable(['reached', 'by', 'tunnels', 'bytes in', 'bytes out', 'rule'], rows));
+  }
+  lines.push('');
+  if (refused.length === 0) lines.push('nothing was refused');
+  else {
+    const rows = refused.map((row) => [name(row), row.purpose, `${row.connections}`, row.reason, remedyOf(row)]);
+    lines.push(...renderTable(['refused', 'by', 'times', 'reason', 'to allow it'], rows));
+  }
+  if (explanation.truncated) lines.push('', 'there is more than is shown; all of it: firecrew events ID --json');
+  return [...lines, '', `by the policy of now: ${cleanLine(policy.source, 300)} (${policy.digest.slice(0, 12)})`];
+}
+
+function remedyOf(row: PolicyExplanation['refused'][number]): string {
+  if (row.allowedNow) return 'allowed by the policy of now';
+  return row.remedy === null ? '-' : REMEDIES[row.remedy.by](row.remedy.entry, row.purpose === 'setup' ? 'setup' : 'run');
+}

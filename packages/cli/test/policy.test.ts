@@ -1,0 +1,147 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { policyCheckCommand, readTarget, renderExplanation, renderVerdict } from '../src/commands/policy.ts';
+import { exitCodeOf } from '../src/exit-codes.ts';
+import type { Output } from '../src/render/output.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'fc-policy-'));
+  await writeFile(join(folder, 'p.yaml'), 'version: 1\npreset: install\nbackends: { command: { run: [api.example] } }\n');
+  await writeFile(join(folder, 'bad.yaml'), 'version: 1\nceilng: {}\n');
+});
+afterAll(async () => rm(folder, { recursive: true, force: true }));
+
+/** Asks without a server, and gives the exit code with what was printed. */
+async function check(target: string, options: Record<string, unknown> = {}, env: Record<string, string> = {}) {
+  const lines: string[] = [];
+  const out = { line: (text: string) => void lines.push(text), note: () => undefined } as unknown as Output;
+  const context = { env, cwd: folder, out, homeFlag: join(folder, 'home'), version: '0' };
+  try {
+    const code = await policyCheckCommand(context, target, options);
+    return [code, ...lines];
+  } catch (error) {
+    return [exitCodeOf(error), (error as { code?: string }).code ?? 'no code'];
+  }
+}
+
+describe('policy check without a server', () => {
+  it.each([
+    ['api.example', {}, [0, 'allowed  api.example:443  run  listed', 'rule    api.example (backend command)']],
+    [
+      'other.example',
+      {},
+      [
+        1,
+        'denied  other.example:443  run  not_listed',
+        'to allow it: the operator would have to name other.example, and the mission to ask for it (--allow)',
+      ],
+    ],
+    [
+      'other.example',
+      { phase: 'setup' },
+      [1, 'denied  other.example:443  setup  empty_list', 'to allow it: the mission need only ask: --setup-allow other.example'],
+    ],
+    [
+      'other.example',
+      { phase: 'setup', allow: ['.example.org', '.other.example'] },
+      [0, 'allowed  other.example:443  setup  listed', 'rule    .other.example (mission)'],
+    ],
+    ['[::1]', {}, [1, 'denied  (no name):443  run  ip_literal']],
+  ])('%s %j ends with %j', async (target, options, expected) => {
+    const found = await check(target, { policy: 'p.yaml', ...options });
+    expect(found).toEqual([...expected, `policy  ${join(folder, 'p.yaml')}`]);
+  });
+
+  it('takes the file, or the ceiling, of the settings where none is named', async () => {
+    expect((await check('api.example', {}, { FIRECREW_POLICY_FILE: join(folder, 'p.yaml') }))[0]).toBe(0);
+    expect(await check('api.example', { allow: ['api.example'] }, { FIRECREW_CEILING: 'b.example' })).toEqual([
+      1,
+      'denied  api.example:443  run  above_ceiling',
+      'to allow it: the operator would have to raise the ceiling: api.example',
+      'policy  settings',
+    ]);
+    expect((await check('api.example', { allow: ['api.example'] }))[0]).toBe(0);
+  });
+
+  it('gives programs one line of JSON', async () => {
+    const [code, text] = await check('other.example:8443', { policy: 'p.yaml', json: true });
+    expect(code).toBe(1);
+    expect(JSON.parse(String(text))).toMatchObject({ verdict: 'denied', host: 'other.example', port: 8443, part: 'run' });
+  });
+
+  it.each([
+    ['a policy that cannot be used', 'a.example', { policy: 'bad.yaml' }, 'policy_invalid'],
+    ['a policy that is not there', 'a.example', { policy: 'absent.yaml' }, 'policy_unreadable'],
+    ['a port that is none', 'a.example:0', { policy: 'p.yaml' }, 'usage_wrong'],
+    ['a URL', 'https://a.example', { policy: 'p.yaml' }, 'usage_wrong'],
+    ['a backend that is none', 'a.example', { policy: 'p.yaml', backend: 'none' }, 'backend_unknown'],
+    ['an entry that means nothing', 'a.example', { policy: 'p.yaml', allow: ['rule:absent'] }, 'usage_wrong'],
+    ['a mission and a file', 'a.example', { policy: 'p.yaml', mission: 'abcd' }, 'usage_wrong'],
+  ])('ends with 2 for %s', async (_what, target, options, code) => {
+    expect(await check(target, options)).toEqual([2, code]);
+  });
+});
+
+describe('a target', () => {
+  it.each([
+    ['a.example', { host: 'a.example', port: 443 }],
+    ['a.example:8443', { host: 'a.example', port: 8443 }],
+    ['[2001:db8::1]:80', { host: '[2001:db8::1]', port: 80 }],
+  ])('%s is %j', (text, expected) => {
+    expect(readTarget(text)).toEqual(expected);
+  });
+});
+
+describe('an explanation', () => {
+  const policy = { source: '/etc/p.yaml', digest: 'a'.repeat(64) };
+  it('says that nothing was reached and refused', () => {
+    const lines = renderExplanation({ missionId: 'msn_0123456789abcdef', policy, reached: [], refused: [], truncated: false });
+    expect(lines).toEqual(['nothing was reached', '', 'nothing was refused', '', 'by the policy of now: /etc/p.yaml (aaaaaaaaaaaa)']);
+  });
+
+  it('names each refusal with what would allow it', () => {
+    const row = {
+      purpose: 'setup',
+      host: 'a.example',
+      port: 443,
+      reason: 'not_listed',
+      rule: null,
+      connections: 3,
+      allowedNow: false,
+    } as const;
+    const lines = renderExplanation({
+      missionId: 'msn_0123456789abcdef',
+      policy,
+      reached: [{ purpose: 'agent', host: 'b.example', port: 443, rule: '.example', connections: 1, bytesIn: 2, bytesOut: 3 }],
+      refused: [
+        { ...row, remedy: { by: 'mission', entry: 'rule:packages' } },
+        { ...row, remedy: null, allowedNow: true },
+        { ...row, host: null, port: null, remedy: null },
+      ],
+      truncated: true,
+    }).join('\n');
+    expect(lines).toMatch(/b\.example:443 +agent +1 +2 +3 +\.example/);
+    expect(lines).toMatch(/a\.example:443 +setup +3 +not_listed +the mission need only ask: --setup-allow rule:packages/);
+    expect(lines).toMatch(/allowed by the policy of now/);
+    expect(lines).toMatch(/\(no name\) +setup/);
+    expect(lines).toMatch(/there is more than is shown/);
+  });
+
+  it('of a verdict tells the nearest rule', () => {
+    const verdict = {
+      verdict: 'denied',
+      reason: 'port_not_listed',
+      part: 'run',
+      host: 'a',
+      port: 1,
+      rule: 'a',
+      origin: null,
+      remedy: null,
+      policy: 'p',
+    } as const;
+    expect(renderVerdict(verdict)).toEqual(['denied  a:1  run  port_not_listed', 'nearest a', 'policy  p']);
+  });
+});

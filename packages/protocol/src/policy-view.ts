@@ -1,0 +1,47 @@
+import * as z from 'zod';
+import { countSchema, missionIdSchema } from './values.ts';
+
+/** The parts of a phase that have a reach of their own. */
+export const policyPartSchema = z.enum(['setup', 'run']);
+
+export const policyRemedySchema = z.object({
+  by: z.enum(['mission', 'operator', 'both']).describe('Who has to allow it: the mission need only ask, or the ceiling has to be raised.'),
+  entry: z.string().describe('Entry of an allow-list, or `rule:NAME`.'),
+});
+
+/** The answer to "may it reach this?", by name and port. */
+export const policyVerdictSchema = z.object({
+  verdict: z.enum(['allowed', 'denied', 'malformed']),
+  reason: z.string(),
+  part: policyPartSchema,
+  host: z.string().nullable().describe('The normalised name; null where there is none.'),
+  port: z.int(),
+  rule: z.string().nullable().describe('The entry that decided.'),
+  origin: z.string().nullable().describe('Who asked for it: `mission`, `missions`, `backend NAME` or `rule:NAME`.'),
+  remedy: policyRemedySchema.nullable().describe('What would allow it; null where it is allowed, or no rule can.'),
+  policy: z.string().describe('Where the policy is from.'),
+});
+export type PolicyVerdict = z.infer<typeof policyVerdictSchema>;
+
+const target = { purpose: z.enum(['setup', 'agent', 'check']), host: z.string().nullable(), port: z.int().nullable() };
+
+/** What a mission reached and what it was refused, counted from its audit. */
+export const policyExplanationSchema = z.object({
+  missionId: missionIdSchema,
+  policy: z.object({ source: z.string(), digest: z.string() }).describe('The policy as it is now, by which the remedies are said.'),
+  reached: z.array(
+    z.object({ ...target, rule: z.string().nullable(), connections: countSchema, bytesIn: countSchema, bytesOut: countSchema }),
+  ),
+  refused: z.array(
+    z.object({
+      ...target,
+      reason: z.string(),
+      rule: z.string().nullable(),
+      connections: countSchema.describe('Lines of the audit; of one kind in one attempt at most 100 are written.'),
+      remedy: policyRemedySchema.nullable(),
+      allowedNow: z.boolean().describe('The policy of now would let it through by name and port.'),
+    }),
+  ),
+  truncated: z.boolean().describe('There are more kinds than are listed.'),
+});
+export type PolicyExplanation = z.infer<typeof policyExplanationSchema>;
