@@ -25,6 +25,7 @@ try {
     destination({ dest: 2, sync: true }),
   );
   const server = await startServer(config, log, programVersion(new URL('../package.json', import.meta.url)));
+  process.on('SIGHUP', () => void server.reloadPolicy());
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {

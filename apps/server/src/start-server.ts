@@ -36,10 +36,13 @@ import { prepareInstallation } from './installation.ts';
 import { serveNodeLinks } from './nodes/node-link.ts';
 import { NodeRegistry } from './nodes/node-registry.ts';
 import { PolicyDesk } from './policy/policy-desk.ts';
+import { tellNodes } from './policy/tell-nodes.ts';
 
 /** A server that listens. */
 export interface RunningServer {
   readonly url: string;
+  /** Looks at the policy file now, in place of at the next look. */
+  reloadPolicy(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -48,7 +51,7 @@ type Schema = typeof tables;
 /** Starts a server: database, migrations, stores, HTTP, node links, wake-ups and loops, in this order. */
 export async function startServer(config: ServerConfig, log: Logger, version: string): Promise<RunningServer> {
   // First of all: a policy that cannot be used is told before anything is there to be used without it.
-  const policy = await PolicyDesk.open(config);
+  const policy = await PolicyDesk.open(config, log);
   await mkdir(config.home, { recursive: true, mode: 0o700 });
   const database = await connectDatabase<Schema>({
     ...targetOf(config),
@@ -61,6 +64,7 @@ export async function startServer(config: ServerConfig, log: Logger, version: st
   await listen(app, config.listen);
   const sockets = serveNodeLinks(app, context);
   const queue = await start();
+  policy.onReplaced(() => tellNodes(context));
   const loops = startLoops(context);
   const address = app.server.address() as AddressInfo;
   const url = `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`;
@@ -68,6 +72,7 @@ export async function startServer(config: ServerConfig, log: Logger, version: st
   log.info({ url }, 'server is ready');
   return {
     url,
+    reloadPolicy: async () => void (await policy.reload()),
     stop: async () => {
       await rm(config.serverFile, { force: true });
       await loops.stop();

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { decideHost, type EgressPolicy, type HostDecision } from '@firecrew/egress-policy';
+import { decideAddress, decideHost, type EgressPolicy, type HostDecision } from '@firecrew/egress-policy';
 import type { EgressAuditLine, EgressIds } from './audit-line.ts';
 import { ByteSource } from './byte-source.ts';
 import { Cut } from './cut.ts';
@@ -10,6 +10,7 @@ import type { EgressProxyLimits } from './limits.ts';
 import type { LookUps } from './look-up.ts';
 import { pumpTunnel, type TunnelEnd } from './pump.ts';
 import { checkHello, readHead } from './read-steps.ts';
+import type { CancelReason } from './reasons.ts';
 import { formatRefusal, type Refusal, TUNNEL_OPEN_ANSWER } from './refusal.ts';
 import type { TunnelCounts } from './tunnel-counts.ts';
 
@@ -21,7 +22,8 @@ export interface EgressClock {
 
 /** What a connection shares with the others of its proxy. */
 export interface ConnectionContext {
-  readonly policy: EgressPolicy;
+  /** The policy of now: it may be replaced at any time. */
+  readonly policy: () => EgressPolicy;
   readonly dial: Dial;
   readonly lookUps: LookUps;
   readonly tunnels: TunnelCounts;
@@ -37,7 +39,6 @@ export interface ConnectionContext {
 }
 
 type AllowedTarget = Extract<HostDecision, { verdict: 'allowed' }>;
-type CancelReason = 'lease_lost' | 'proxy_closed';
 /** The way a step can end the connection: with a refusal, or without a word. */
 type Stop = Refusal | 'silent';
 
@@ -50,6 +51,10 @@ export class Connection {
   private readonly cut = new Cut();
   private cancelReason: CancelReason = 'proxy_closed';
   private answered = false;
+  /** What was allowed, from the verdict on: a policy that takes its place is asked about it. */
+  private target: AllowedTarget | undefined;
+  /** The addresses that were allowed, and once one is dialled that one alone. */
+  private addresses: readonly string[] = [];
 
   constructor(context: ConnectionContext, number: number, stream: Duplex) {
     this.context = context;
@@ -63,6 +68,19 @@ export class Connection {
     if (this.cut.isMade) return;
     this.cancelReason = reason;
     this.cut.make();
+  }
+
+  /** Cuts the connection where `policy` does not allow what another one has allowed; one that nothing was allowed to yet is judged by it later. True where it was cut. */
+  judgeAgain(policy: EgressPolicy): boolean {
+    const { target } = this;
+    if (target === undefined || this.cut.isMade) return false;
+    const now = decideHost({ policy, host: target.host, port: target.port });
+    // A tunnel of any bytes showed no server name, so it is none that a rule for TLS allows.
+    const allowed = now.verdict === 'allowed' && (target.protocol === 'tls' || now.protocol === 'tcp');
+    const reachable = this.addresses.every((address) => decideAddress({ policy, host: target.host, address }).verdict === 'allowed');
+    if (allowed && reachable) return false;
+    this.cancel('policy_changed');
+    return true;
   }
 
   /** Serves the connection to its end; never rejects. `busy` refuses it unread. */
@@ -83,8 +101,9 @@ export class Connection {
     if (head.kind === 'silent') return 'silent';
     if (head.kind === 'cancelled') return this.cancelled();
     if (head.kind === 'refused') return refusal(head.reason === 'plain_http' ? 'denied' : 'malformed', head.reason);
-    const target = decideHost({ policy: this.context.policy, host: head.request.rawHost, port: head.request.port });
+    const target = decideHost({ policy: this.context.policy(), host: head.request.rawHost, port: head.request.port });
     if (target.verdict !== 'allowed') return target;
+    this.target = target;
     const place = this.context.tunnels.take(target.host);
     if (place !== 'taken') return { ...named(target), verdict: 'busy', reason: place };
     try {
@@ -109,6 +128,9 @@ export class Connection {
     const lookupMs = this.since(lookupStart);
     if (found.kind === 'cancelled') return this.cancelled(target);
     if (found.kind === 'refused') return { ...named(target), ...found.refusal, lookupMs };
+    this.addresses = found.addresses.map(({ address }) => address);
+    // The policy may have been replaced between the verdict on the addresses and this line, when there was nothing yet to judge again.
+    if (this.judgeAgain(context.policy())) return this.cancelled(target);
     if (this.source.stream.destroyed) return { ...named(target), verdict: 'unreachable', reason: 'client_gone', lookupMs };
     if (!context.leaseHeld()) return { ...named(target), verdict: 'denied', reason: 'lease_lost' };
     const recorded = await this.write({
@@ -116,10 +138,11 @@ export class Connection {
       verdict: 'allowed',
       reason: 'listed',
       ...named(target),
-      addresses: found.addresses.map(({ address }) => address),
+      addresses: this.addresses,
       lookupMs,
     });
     if (!recorded) return { ...named(target), verdict: 'denied', reason: 'audit_unavailable', lookupMs };
+    if (this.cut.isMade) return { ...this.cancelled(target), lookupMs };
     return await this.dialAndRelay(target, found.addresses, lookupMs);
   }
 
@@ -142,6 +165,7 @@ export class Connection {
       const address = dialled.address === undefined ? {} : { address: dialled.address };
       return { ...named(target), ...address, verdict: 'unreachable', reason: dialled.reason, ...times };
     }
+    this.addresses = [dialled.address];
     const upstream = new ByteSource(dialled.stream);
     try {
       return await this.relay(target, upstream, { address: dialled.address, ...times });
@@ -158,6 +182,7 @@ export class Connection {
     const { context, source } = this;
     const common = { ...named(target), ...facts };
     if (!context.leaseHeld()) return { ...common, verdict: 'denied', reason: 'lease_lost' };
+    if (this.cut.isMade) return { ...common, ...this.cancelled() };
     this.answered = true;
     source.stream.write(TUNNEL_OPEN_ANSWER);
     context.countTunnel('opened');

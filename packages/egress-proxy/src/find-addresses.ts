@@ -15,7 +15,8 @@ export type AddressStep =
 
 interface AddressQuery {
   readonly lookUps: LookUps;
-  readonly policy: EgressPolicy;
+  /** The policy of now; asked when the answer is there. */
+  readonly policy: () => EgressPolicy;
   readonly host: string;
   readonly lookupMs: number;
   readonly addressesMax: number;
@@ -42,9 +43,10 @@ export async function findAddresses(query: AddressQuery): Promise<AddressStep> {
   }
   if (texts.length === 0) return unreachable('lookup_empty');
   if (texts.length > query.addressesMax) return unreachable('too_many_addresses');
+  const policy = query.policy();
   const checked = new Map<string, CheckedAddress>();
   for (const address of texts) {
-    const decision = decideAddress({ policy: query.policy, host: query.host, address });
+    const decision = decideAddress({ policy, host: query.host, address });
     if (decision.verdict === 'denied') {
       const { reason, address: denied, rule } = decision;
       return { kind: 'refused', refusal: { verdict: 'denied', reason, ...(denied && { address: denied }), ...(rule && { rule }) } };

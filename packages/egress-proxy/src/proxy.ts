@@ -11,7 +11,7 @@ import type { EndReason, RefusalReason } from './reasons.ts';
 import { TunnelCounts } from './tunnel-counts.ts';
 
 export interface EgressProxyOptions {
-  /** The effective policy of this VM. */
+  /** The effective policy of this VM, until another one takes its place. */
   readonly policy: EgressPolicy;
   readonly resolve?: Resolve;
   readonly dial?: Dial;
@@ -45,6 +45,11 @@ export interface EgressProxy {
    * It must keep half-closed sides open (`allowHalfOpen: true`), or an answer after the guest's end is lost.
    */
   handle(stream: Duplex): void;
+  /**
+   * Puts a policy in the place of the one before: at once and as a whole. Whatever is judged after this call is judged by it, connections
+   * under way too; a tunnel that it does not allow, open or being opened, is cut with `policy_changed`. Gives how many were cut.
+   */
+  replacePolicy(policy: EgressPolicy): number;
   /** Cuts every connection and resolves when the last audit line is written (or given up). New connections are refused. */
   close(): Promise<void>;
   stats(): EgressProxyStats;
@@ -80,6 +85,7 @@ export function createEgressProxy(options: EgressProxyOptions): EgressProxy {
     ended: new Map(),
   };
   const never = new Cut();
+  let policy = options.policy;
   let leaseLost = false;
   let closing = false;
 
@@ -105,7 +111,7 @@ export function createEgressProxy(options: EgressProxyOptions): EgressProxy {
   }
 
   const context: ConnectionContext = {
-    policy: options.policy,
+    policy: () => policy,
     dial: options.dial ?? defaultDial,
     lookUps: new LookUps(options.resolve ?? defaultResolve, limits.lookups),
     tunnels: new TunnelCounts(limits),
@@ -133,6 +139,10 @@ export function createEgressProxy(options: EgressProxyOptions): EgressProxy {
       const served = connection.run(live.size >= limits.connections).finally(() => live.delete(connection));
       live.set(connection, served);
       if (closing) connection.cancel('proxy_closed');
+    },
+    replacePolicy(next) {
+      policy = next;
+      return [...live.keys()].filter((connection) => connection.judgeAgain(next)).length;
     },
     async close() {
       closing = true;

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { ByteSource } from './byte-source.ts';
 import type { Cut } from './cut.ts';
-import type { EndReason } from './reasons.ts';
+import type { CancelReason, EndReason } from './reasons.ts';
 
 export interface TunnelEnd {
   readonly reason: EndReason;
@@ -18,7 +18,7 @@ interface Tunnel {
   readonly mayForward: () => boolean;
   readonly cut: Cut;
   /** Why it was cut. */
-  readonly cancelReason: () => 'lease_lost' | 'proxy_closed';
+  readonly cancelReason: () => CancelReason;
 }
 
 type DirectionEnd = 'ended' | 'source_gone' | 'sink_gone' | 'lease_lost';

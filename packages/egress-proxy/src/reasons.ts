@@ -11,6 +11,7 @@ export const PROXY_REASONS = [
   'dial_timeout',
   'audit_unavailable',
   'lease_lost',
+  'policy_changed',
   'proxy_closed',
   'connections_busy',
   'tunnels_busy',
@@ -29,9 +30,13 @@ export const END_REASONS = [
   'upstream_reset',
   'idle_timeout',
   'lease_lost',
+  'policy_changed',
   'proxy_closed',
 ] as const;
 export type EndReason = (typeof END_REASONS)[number];
+
+/** Why a connection is cut from outside. */
+export type CancelReason = Extract<EndReason, 'lease_lost' | 'policy_changed' | 'proxy_closed'>;
 
 /** Every reason a refusal can carry. */
 export type RefusalReason = HostFault | HostDenial | AddressDenial | HeadFault | HelloFault | ServerNameDenial | ProxyReason;

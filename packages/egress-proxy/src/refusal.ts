@@ -96,6 +96,7 @@ const ANSWERS: Readonly<Record<RefusalReason, readonly [status: number, sentence
   dial_timeout: [504, 'the host did not answer in time'],
   audit_unavailable: [503, 'the audit line could not be written, so no tunnel is opened'],
   lease_lost: [503, 'the lease of this attempt is lost'],
+  policy_changed: [403, 'the policy changed while the tunnel was opened, and refuses it now'],
   proxy_closed: [503, 'the proxy is closing'],
   connections_busy: [503, 'too many connections of this machine'],
   tunnels_busy: [503, 'too many tunnels of this machine'],

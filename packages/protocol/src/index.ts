@@ -171,7 +171,9 @@ export {
 export {
   ignoreFileSchema,
   inputBlobSchema,
+  type TurnEgress,
   type TurnSpec,
+  turnEgressSchema,
   turnSpecSchema,
 } from './turn-spec.ts';
 export {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { attemptResultSchema } from './outcome.ts';
 import { turnEventSchema } from './turn-event.ts';
-import { inputBlobSchema, turnSpecSchema } from './turn-spec.ts';
+import { inputBlobSchema, turnEgressSchema, turnSpecSchema } from './turn-spec.ts';
 import {
   attemptSchema,
   countSchema,
@@ -134,7 +134,17 @@ export const serverMessageSchema = z.discriminatedUnion('t', [
     inputs: z.array(inputBlobSchema),
   }),
   z.object({ t: z.literal('turn.cancel'), ...key, reason: z.enum(['cancelled', 'superseded', 'draining']) }),
-  z.object({ t: z.literal('lease.ack'), id: z.int(), renewed: z.array(z.object(key)), lost: z.array(z.object(key)) }),
+  z.object({
+    t: z.literal('lease.ack'),
+    id: z.int(),
+    renewed: z.array(z.object(key)),
+    lost: z.array(z.object(key)),
+    egress: z
+      .array(z.object({ ...key, egress: turnEgressSchema }))
+      .max(1)
+      .optional()
+      .describe('A turn whose egress has changed, in a message of its own that acknowledges nothing (id 0).'),
+  }),
   z.object({ t: z.literal('events.ack'), ...key, seq: countSchema }),
   z.object({ t: z.literal('outcome.ack'), ...key }),
   z.object({ t: z.literal('error'), code: z.string(), message: z.string() }),

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { turnEgressSchema } from './turn-spec.ts';
 import { attemptSchema, countSchema, digestSchema, epochSchema, turnIdSchema } from './values.ts';
 
 /**
@@ -30,7 +31,11 @@ export type ShimIdentity = z.infer<typeof shimIdentitySchema>;
 export const controlRequestSchema = z.discriminatedUnion('t', [
   z.object({ t: z.literal('status') }),
   z.object({ t: z.literal('cancel'), reason: z.enum(['cancelled', 'superseded', 'draining']) }),
-  z.object({ t: z.literal('renew'), sentAtUptimeMs: z.number().describe('Boot time in `ms` when the renewal was sent to the server.') }),
+  z.object({
+    t: z.literal('renew'),
+    sentAtUptimeMs: z.number().describe('Boot time in `ms` when the renewal was sent to the server.'),
+    egress: turnEgressSchema.optional().describe('What the turn may reach from now on; absent: what it may reach already.'),
+  }),
 ]);
 export type ControlRequest = z.infer<typeof controlRequestSchema>;
 export const CONTROL_REQUEST_TYPES = ['status', 'cancel', 'renew'] as const;
@@ -44,6 +49,9 @@ export const controlReplySchema = z.discriminatedUnion('ok', [
     step: z.string(),
     leaseLeftMs: z.number(),
     sandboxPids: z.array(z.int()).max(10_000),
+    egressRevision: digestSchema
+      .optional()
+      .describe('The newest egress that it was told of and follows; absent where it follows its specification.'),
   }),
   z.object({ ok: z.literal(false), code: z.string(), message: z.string() }),
 ]);

@@ -31,6 +31,16 @@ export const ignoreFileSchema = z.strictObject({
   text: z.string().max(1024 * 1024),
 });
 
+/** What a turn may reach, sent anew when the operator's policy has changed. Unknown keys are refused, as in a turn specification. */
+export const turnEgressSchema = z.strictObject({
+  revision: digestSchema.describe('Digest of all the rest: what says the same has the same.'),
+  allow: allowListSchema.describe('Hosts of the backend and the mission.'),
+  setupAllow: allowListSchema.describe('Hosts of the set-up.'),
+  ceiling: allowListSchema.nullable(),
+  addressRules: addressRulesSchema,
+});
+export type TurnEgress = z.infer<typeof turnEgressSchema>;
+
 /**
  * `spec.json` of a turn folder: everything the shim needs, and nothing it may interpret freely.
  * Unknown keys are refused: a policy field that is not understood must stop the turn.

@@ -158,6 +158,11 @@ export class NodeAgent {
   }
 
   async #onLeaseAck(message: Extract<ServerMessage, { t: 'lease.ack' }>): Promise<void> {
+    for (const { egress, ...key } of message.egress ?? []) {
+      this.#keeper(key)?.takeEgress(egress);
+      const starting = this.#startingTurn(key);
+      if (starting !== undefined) starting.egress = egress;
+    }
     const sentAtMs = this.#sentRenewals.get(message.id);
     for (const id of this.#sentRenewals.keys()) if (id <= message.id) this.#sentRenewals.delete(id);
     if (sentAtMs === undefined) return;
@@ -192,7 +197,8 @@ export class NodeAgent {
       const serverAddresses = await this.#serverAddresses();
       starting.signal.throwIfAborted();
       this.#launch(spec, paths, starting.renewedAtMs, serverAddresses);
-      await this.#keep(spec, paths, order.token, starting.renewedAtMs);
+      const keeper = await this.#keep(spec, paths, order.token, starting.renewedAtMs);
+      if (starting.egress !== undefined) keeper.takeEgress(starting.egress);
       this.#send({ t: 'turn.accepted', ...key });
       await this.#renew();
     } catch (error) {

@@ -1,3 +1,5 @@
+import type { TurnEgress } from '@firecrew/protocol';
+
 /** Key of an attempt: its number is the fencing token within an epoch. */
 export interface TurnKey {
   readonly turnId: string;
@@ -8,6 +10,8 @@ export interface TurnKey {
 /** An order to start that is being carried out: its lease is renewed while its inputs are on their way, and it can be called off. */
 export class StartingTurn {
   readonly key: TurnKey;
+  /** What it may reach, where that has changed since it was ordered. */
+  egress: TurnEgress | undefined;
   readonly #calledOff = new AbortController();
   #renewedAtMs: number;
   #reason: 'cancelled' | 'superseded' | undefined;

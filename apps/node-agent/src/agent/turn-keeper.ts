@@ -9,6 +9,7 @@ import {
   MAX_EVENTS_PER_MESSAGE,
   type NodeMessage,
   type ShimIdentity,
+  type TurnEgress,
   type TurnEvent,
   type TurnSpec,
   turnEventSchema,
@@ -71,6 +72,8 @@ export class TurnKeeper {
   #uploaded = new Set<string>();
   #endSentAtMs: number | undefined;
   #ending: 'lease_lost' | 'superseded' | undefined;
+  /** What the turn may reach, as long as its shim has not said that it follows it. */
+  #egress: TurnEgress | undefined;
   #stopped = false;
   #loop: Promise<void> | undefined;
 
@@ -154,6 +157,12 @@ export class TurnKeeper {
     await askShim(this.paths.control, { t: 'renew', sentAtUptimeMs: sentAtMs }).catch(() => undefined);
   }
 
+  /** What the turn may reach from now on; its shim is told until it has answered. */
+  takeEgress(egress: TurnEgress): void {
+    this.#egress = egress;
+    void this.#passEgress();
+  }
+
   /** Asks the shim to end; what its VM holds is collected and reported. */
   async cancel(): Promise<void> {
     if (this.#end !== undefined) return;
@@ -201,6 +210,7 @@ export class TurnKeeper {
     this.#identity ??= await readShimIdentity(this.paths);
     this.#readEvents();
     await this.#guard();
+    await this.#passEgress();
     await this.#sendEvents();
     await this.#sendLog();
     await this.#sendEnd();
@@ -242,6 +252,20 @@ export class TurnKeeper {
         reason === 'lease_lost' ? 'the shim did not answer; it and its sandbox were killed' : 'the shim ended without an outcome';
       this.#end = { kind: 'lost', reason, detail };
     }
+  }
+
+  async #passEgress(): Promise<void> {
+    const egress = this.#egress;
+    // Before it has said who it is, a shim answers nobody; the next look finds it.
+    if (egress === undefined || this.#end !== undefined || this.#identity === undefined) return;
+    const reply = await askShim(this.paths.control, { t: 'renew', sentAtUptimeMs: this.#renewedAtMs, egress }).catch(() => undefined);
+    if (reply === undefined) return;
+    if (reply.egressRevision !== egress.revision)
+      this.#host.log.warn(
+        { ...this.key, revision: egress.revision },
+        'the shim does not follow the changed egress policy; the one before stays',
+      );
+    if (this.#egress === egress) this.#egress = undefined;
   }
 
   async #kill(): Promise<void> {

@@ -10,8 +10,8 @@ import {
   parseJson,
 } from '@firecrew/protocol';
 
-/** Bytes of one request line. */
-const MAX_LINE_BYTES = 64 * 1024;
+/** Bytes of one request line: the longest one holds all that a turn may reach. */
+const MAX_LINE_BYTES = 1024 * 1024;
 
 /** Answers requests on `control.sock`, one line each way. The socket is private to its owner, so it needs no secret. */
 export async function serveControl(

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import { CodedError } from '@firecrew/base';
 import { effectivePolicy, loadAllowList } from '@firecrew/egress-policy';
 import { createEgressProxy, type EgressAuditLine, type EgressProxy, listOwnAddresses } from '@firecrew/egress-proxy';
-import type { EgressLine, EgressSummary, TurnSpec } from '@firecrew/protocol';
+import type { EgressLine, EgressSummary, TurnEgress, TurnSpec } from '@firecrew/protocol';
 
 export type EgressPurpose = EgressLine['purpose'];
 
@@ -10,6 +10,9 @@ export type EgressPurpose = EgressLine['purpose'];
 export const MAX_REFUSAL_LINES_PER_KIND = 100;
 /** Audit lines of one attempt. Beyond them nothing leaves any more, and the attempt ends: no line, no tunnel. */
 export const MAX_EGRESS_LINES = 50_000;
+
+/** What a turn may reach, by its specification or as it was told later. */
+type Reach = Omit<TurnEgress, 'revision'>;
 
 /** What the gate needs of its attempt. */
 export interface GateOptions {
@@ -29,16 +32,50 @@ export class EgressGate {
   readonly #options: GateOptions;
   readonly #summary = new SummaryBook();
   #lines = 0;
+  #reach: Reach;
+  #revision: string | undefined;
+  #wasReplaced = false;
   #current: { purpose: EgressPurpose; proxy: EgressProxy } | undefined;
 
   constructor(options: GateOptions) {
     this.#options = options;
+    const { egress, setup } = options.spec;
+    this.#reach = { ...egress, setupAllow: setup?.allow ?? [] };
   }
 
   /** Opens the gate for a purpose, closing it for the one before. */
   async open(purpose: EgressPurpose): Promise<void> {
     await this.close();
     this.#current = { purpose, proxy: this.#makeProxy(purpose) };
+  }
+
+  /**
+   * Takes what the turn may reach from now on, as a whole and at once: open tunnels that it does not allow are cut. Gives how many were,
+   * or `same`. Throws `EgressConfigError` for lists that cannot be used, and then nothing has changed.
+   */
+  replace({ revision, ...reach }: TurnEgress): { readonly cut: number } | 'same' {
+    if (JSON.stringify(sorted(reach)) === JSON.stringify(sorted(this.#reach))) {
+      this.#revision = revision;
+      return 'same';
+    }
+    // Both are made before either is used: what cannot be read replaces nothing.
+    const { serverAddresses } = this.#options;
+    const policies = { setup: policyOf(reach, 'setup', serverAddresses), run: policyOf(reach, 'agent', serverAddresses) };
+    this.#reach = reach;
+    this.#revision = revision;
+    this.#wasReplaced = true;
+    const { purpose, proxy } = this.#current ?? {};
+    return { cut: proxy?.replacePolicy(purpose === 'setup' ? policies.setup : policies.run) ?? 0 };
+  }
+
+  /** The revision of the newest reach that was taken; undefined while it is that of the specification. */
+  get revision(): string | undefined {
+    return this.#revision;
+  }
+
+  /** The turn was told of another reach than its specification has: what was made under one is not what the other would have made. */
+  get wasReplaced(): boolean {
+    return this.#wasReplaced;
   }
 
   /** Cuts every tunnel and refuses new ones. */
@@ -67,7 +104,7 @@ export class EgressGate {
   #makeProxy(purpose: EgressPurpose): EgressProxy {
     const { spec, leaseValid, audit, serverAddresses } = this.#options;
     return createEgressProxy({
-      policy: policyOf(spec, purpose, serverAddresses),
+      policy: policyOf(this.#reach, purpose, serverAddresses),
       ids: {
         vm: `${spec.turnId}.${spec.attempt}`,
         mission: spec.missionId,
@@ -92,15 +129,19 @@ export class EgressGate {
 }
 
 /** The effective policy of a purpose: the operator's ceiling over the hosts of backend and mission, which the server names together; set-up has its own. */
-function policyOf(spec: TurnSpec, purpose: EgressPurpose, serverAddresses: readonly string[]) {
-  const wanted = purpose === 'setup' ? (spec.setup?.allow ?? []) : spec.egress.allow;
+function policyOf(reach: Reach, purpose: EgressPurpose, serverAddresses: readonly string[]) {
   return effectivePolicy({
-    ceiling: spec.egress.ceiling === null ? 'no_ceiling' : loadAllowList(spec.egress.ceiling),
+    ceiling: reach.ceiling === null ? 'no_ceiling' : loadAllowList(reach.ceiling),
     backendHosts: [],
-    missionHosts: loadAllowList(wanted),
-    addressRules: spec.egress.addressRules,
+    missionHosts: loadAllowList(purpose === 'setup' ? reach.setupAllow : reach.allow),
+    addressRules: reach.addressRules,
     ownAddresses: [...listOwnAddresses(), ...serverAddresses],
   });
+}
+
+/** The same lists in one order of keys. */
+function sorted({ allow, setupAllow, ceiling, addressRules }: Reach): readonly unknown[] {
+  return [allow, setupAllow, ceiling, addressRules.map(({ host, addresses }) => [host, addresses])];
 }
 
 function toLine(line: EgressAuditLine, purpose: EgressPurpose): EgressLine {

@@ -50,6 +50,7 @@ export async function prepareLayer(context: AttemptContext, purpose: Purpose, ro
   try {
     const place = context.layers;
     if (typeof place === 'string') throw noLayer(place);
+    demandSameReach(context);
     const tree = await treeOf(context);
     const files = layerFilesOf(tree.entries, layered.layer.files);
     key = layerKeyOfSpec({ ...context.spec, setup: layered }, place.artifacts, files);
@@ -97,7 +98,9 @@ async function buildOnce(context: AttemptContext, { store }: LayerPlace, order: 
     await store.demandRoom(key, Date.now());
     const vm = await bootVm(context, `${order.round}${order.purpose === 'agent' ? 'a' : 'v'}l`, null);
     try {
-      await store.publish(key, await build(context, vm, order, signal), Date.now());
+      const disk = await build(context, vm, order, signal);
+      demandSameReach(context);
+      await store.publish(key, disk, Date.now());
     } finally {
       await context.gate.close();
       await vm.destroy();
@@ -111,6 +114,11 @@ async function buildOnce(context: AttemptContext, { store }: LayerPlace, order: 
   } finally {
     lock.release();
   }
+}
+
+/** The key says what the set-up could reach, so a layer that was made while that changed is none of that key. */
+function demandSameReach({ gate }: AttemptContext): void {
+  if (gate.wasReplaced) throw noLayer('what the set-up may reach was changed after the turn was placed');
 }
 
 /** Sets a VM up with the named files alone, takes them out again, and gives its disk. */

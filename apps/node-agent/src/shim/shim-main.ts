@@ -17,6 +17,7 @@ import { Lease } from './lease.ts';
 import { LogSpool } from './log-spool.ts';
 import { AttemptRun } from './run-attempt.ts';
 import { LAUNCH_FILE, type ShimLaunch, shimLaunchSchema } from './shim-arguments.ts';
+import { takeEgress } from './take-egress.ts';
 
 /** Period of the look at lease, deadline and spool. */
 const WATCH_EVERY_MS = 200;
@@ -127,9 +128,12 @@ function watchBounds(context: AttemptContext, run: AttemptRun): void {
 }
 
 async function answer(context: AttemptContext, run: AttemptRun, request: ControlRequest): Promise<ControlReply> {
-  const { spec, lease, state } = context;
+  const { spec, lease, state, gate } = context;
   if (request.t === 'cancel') run.interrupt({ type: 'cancel' });
-  if (request.t === 'renew') lease.renew(request.sentAtUptimeMs);
+  if (request.t === 'renew') {
+    lease.renew(request.sentAtUptimeMs);
+    if (request.egress !== undefined) takeEgress(context, request.egress);
+  }
   const sandboxPids = (await state.vm?.pids()) ?? [];
   return {
     ok: true,
@@ -139,6 +143,7 @@ async function answer(context: AttemptContext, run: AttemptRun, request: Control
     step: run.step,
     leaseLeftMs: lease.leftMs(),
     sandboxPids: sandboxPids.slice(0, 10_000),
+    ...(gate.revision === undefined ? {} : { egressRevision: gate.revision }),
   };
 }
 

@@ -1,9 +1,17 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
-import type { EgressLine } from '@firecrew/protocol';
+import type { EgressLine, TurnEgress, TurnEventBody } from '@firecrew/protocol';
 import { describe, expect, it } from 'vitest';
 import { EgressGate, MAX_EGRESS_LINES, MAX_REFUSAL_LINES_PER_KIND } from '../../src/shim/egress-gate.ts';
+import type { EventSpool } from '../../src/shim/event-spool.ts';
+import { takeEgress } from '../../src/shim/take-egress.ts';
 import { turnSpec } from './turn-spec.ts';
+
+/** What the specification of the tests says, changed. */
+function reach(over: Partial<TurnEgress>): TurnEgress {
+  const { egress, setup } = turnSpec();
+  return { revision: 'b'.repeat(64), ...egress, setupAllow: setup?.allow ?? [], ...over };
+}
 
 function gateWith(over: Partial<ConstructorParameters<typeof EgressGate>[0]> = {}) {
   const lines: EgressLine[] = [];
@@ -83,6 +91,46 @@ describe('the egress gate of an attempt', () => {
     await gate.open('agent');
     expect(await ask(gate, 'agent.example:443')).not.toContain(' 200 ');
     await gate.close();
+  });
+
+  it('takes another reach at once, for the part that is open and for the one that follows', async () => {
+    const { gate, lines } = gateWith();
+    await gate.open('agent');
+    expect(gate.replace(reach({ allow: ['other.example'], setupAllow: ['more.example'] }))).toEqual({ cut: 0 });
+    for (const host of ['agent.example', 'other.example']) await ask(gate, `${host}:443`);
+    await gate.open('setup');
+    for (const host of ['setup.example', 'more.example']) await ask(gate, `${host}:443`);
+    const refused = lines.filter(({ verdict }) => verdict === 'denied').map(({ purpose, host }) => [purpose, host]);
+    expect(refused).toEqual([
+      ['agent', 'agent.example'],
+      ['setup', 'setup.example'],
+    ]);
+    expect([gate.revision, gate.wasReplaced]).toEqual(['b'.repeat(64), true]);
+    await gate.close();
+  });
+
+  it('takes one that says the same for what it is, and keeps to the one before where the other cannot be read', async () => {
+    const { gate } = gateWith();
+    await gate.open('agent');
+    expect(gate.replace(reach({}))).toBe('same');
+    expect([gate.revision, gate.wasReplaced]).toEqual(['b'.repeat(64), false]);
+    for (const bad of [{ allow: ['*'] }, { setupAllow: ['10.0.0.1'] }, { ceiling: ['https://x'] }]) {
+      expect(() => gate.replace({ ...reach({ allow: ['other.example'], ...bad }), revision: 'c'.repeat(64) })).toThrow(/egress/);
+    }
+    expect(await ask(gate, 'other.example:443')).toContain('403');
+    expect([gate.revision, gate.wasReplaced]).toEqual(['b'.repeat(64), false]);
+    await gate.close();
+  });
+
+  it('tells in the timeline what it took, and what it did not', () => {
+    const { gate } = gateWith();
+    const told: string[] = [];
+    const events = { add: (body: TurnEventBody) => void told.push(body.kind === 'notice' ? `${body.level} ${body.code}` : body.kind) };
+    const take = (egress: TurnEgress) => takeEgress({ gate, events: events as unknown as EventSpool }, egress);
+    take(reach({}));
+    take(reach({ allow: ['*'] }));
+    take(reach({ allow: [] }));
+    expect(told).toEqual(['warning egress_policy_refused', 'info egress_policy_replaced']);
   });
 
   it('has a limit of lines that is a number', () => {

@@ -105,7 +105,7 @@ function work(context: ServerContext, { phase, spec, driver, workspaceId }: Plac
   const backend = findBackend(spec.agent.backend);
   const { memoryMib = 1, diskMib = 1, vcpus = 1 } = resolveDemand(demandOf(backend), DEFAULT_SIZINGS[driver]);
   const ttlMs = config.lease.ttlMs;
-  const { egress, setupAllow } = turnEgress(context.policy.policy, spec);
+  const { allow, setupAllow, ceiling, addressRules } = turnEgress(context.policy.policy, spec);
   return {
     task: request.task,
     setup:
@@ -124,7 +124,7 @@ function work(context: ServerContext, { phase, spec, driver, workspaceId }: Plac
       maxRounds: MAX_GATE_ROUNDS,
       protect: [...spec.gate.protect],
     },
-    egress,
+    egress: { allow, ceiling, addressRules },
     demand: { memoryMib, diskMib, vcpus },
     limits: {
       turnTimeoutMs: spec.turnTimeoutMs ?? config.limits.turnTimeoutMs,

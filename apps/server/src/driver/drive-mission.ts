@@ -1,6 +1,7 @@
 import { messageOf } from '@firecrew/base';
 import { type MissionAction, wantedActions } from '@firecrew/mission';
 import type { ServerContext } from '../context.ts';
+import { tellNode } from '../policy/tell-nodes.ts';
 import { buildStart } from './build-spec.ts';
 import { placeTurns } from './place-turns.ts';
 
@@ -40,7 +41,10 @@ async function startAttempt(
   if (node === undefined || node.told.has(key)) return;
   node.told.add(key);
   try {
+    const { digest } = context.policy.origin;
     node.send(await buildStart(context, missionId, action.turnId));
+    // Replaced while it was described: the node did not know the turn when the others were told.
+    if (context.policy.origin.digest !== digest) await tellNode(context, node, action.turnId);
   } catch (error) {
     node.told.delete(key);
     context.log.error({ err: error, mission: missionId, turn: action.turnId }, 'the attempt could not be described to its node');

@@ -13,6 +13,9 @@ export const PLACE_EVERY_MS = 5_000;
 /** Period of a wake-up of every running mission: what a lost message would leave undone is done then. */
 export const RECONCILE_EVERY_MS = 15_000;
 
+/** Period of a look at the content of the policy file. */
+export const POLICY_LOOK_EVERY_MS = 2_000;
+
 /** The server's own periodic work. Each loop has one run at a time, and a failed one is repeated at its next turn. */
 export function startLoops(context: ServerContext): { stop(): Promise<void> } {
   const leases = new LeaseWatch(context);
@@ -20,6 +23,9 @@ export function startLoops(context: ServerContext): { stop(): Promise<void> } {
   const loops = [
     startLoop(context, 'leases', sweepEvery, () => leases.sweep()),
     startLoop(context, 'placement', PLACE_EVERY_MS, () => placeTurns(context)),
+    ...(context.config.policyFile === null
+      ? []
+      : [startLoop(context, 'policy', POLICY_LOOK_EVERY_MS, async () => void (await context.policy.reload()))]),
     startLoop(context, 'reconcile', RECONCILE_EVERY_MS, () => wakeRunning(context)),
   ];
   return {

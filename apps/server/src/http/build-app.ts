@@ -100,5 +100,14 @@ async function metrics(context: ServerContext): Promise<string> {
     '# TYPE firecrew_nodes_connected gauge',
     `firecrew_nodes_connected ${context.nodes.all().length}`,
   );
+  const { results, fileIsGood } = context.policy;
+  lines.push(
+    '# HELP firecrew_policy_reloads_total Changes of the policy file by what became of them.',
+    '# TYPE firecrew_policy_reloads_total counter',
+    ...(['replaced', 'refused'] as const).map((result) => `firecrew_policy_reloads_total{result="${result}"} ${results.get(result) ?? 0}`),
+    '# HELP firecrew_policy_file_good Whether the policy file could be used at the last look.',
+    '# TYPE firecrew_policy_file_good gauge',
+    `firecrew_policy_file_good ${fileIsGood ? 1 : 0}`,
+  );
   return `${lines.join('\n')}\n`;
 }

@@ -5,6 +5,7 @@ import type { ServerContext } from '../context.ts';
 import { driveMission } from '../driver/drive-mission.ts';
 import { workspaceIdOf } from '../driver/mission-facts.ts';
 import { recordAttemptEnd } from '../driver/record-attempt-end.ts';
+import { tellNode } from '../policy/tell-nodes.ts';
 import type { ConnectedNode } from './node-registry.ts';
 import { rememberIdle } from './remember-idle.ts';
 
@@ -34,6 +35,8 @@ export async function welcomeNode(context: ServerContext, node: ConnectedNode, h
     drop,
     ...(context.config.images === null ? {} : { imagesToken }),
   });
+  // Whatever was changed while the link was down holds for its turns, too.
+  await tellNode(context, node);
   await driveMissionsOf(context, node);
 }
 

@@ -1,19 +1,36 @@
 import { builtinBackends } from '@firecrew/backend';
+import { CodedError, messageOf } from '@firecrew/base';
 import type { OperatorPolicy } from '@firecrew/egress-policy';
 import { type LoadedPolicy, loadPolicyFile, policyOfCeiling } from '@firecrew/policy-file';
+import type { Logger } from 'pino';
 import type { ServerConfig } from '../config.ts';
 
-/** Holds the operator's policy of this server. */
-export class PolicyDesk {
-  #loaded: LoadedPolicy;
+/** What became of a look at the policy file. */
 
-  private constructor(loaded: LoadedPolicy) {
+export type ReloadResult = 'same' | 'replaced' | 'refused';
+
+type PolicyConfig = Pick<ServerConfig, 'policyFile' | 'ceiling'>;
+
+/** Holds the operator's policy of this server: one that may be used takes the place of the one before as a whole, and no other does. */
+export class PolicyDesk {
+  readonly #config: PolicyConfig;
+  readonly #log: Logger;
+  #loaded: LoadedPolicy;
+  /** What was wrong with the file at the last look, so that it is told once. */
+  #fault: string | undefined;
+  #looking: Promise<unknown> = Promise.resolve();
+  #listener: () => Promise<void> = async () => undefined;
+  readonly #results = new Map<ReloadResult, number>();
+
+  private constructor(config: PolicyConfig, log: Logger, loaded: LoadedPolicy) {
+    this.#config = config;
+    this.#log = log;
     this.#loaded = loaded;
   }
 
   /** Reads the policy that the configuration names. Throws `policy_unreadable` and `policy_invalid`: without one, nothing starts. */
-  static async open(config: Pick<ServerConfig, 'policyFile' | 'ceiling'>): Promise<PolicyDesk> {
-    return new PolicyDesk(await loadConfigured(config));
+  static async open(config: PolicyConfig, log: Logger): Promise<PolicyDesk> {
+    return new PolicyDesk(config, log, await loadConfigured(config));
   }
 
   get policy(): OperatorPolicy {
@@ -24,9 +41,58 @@ export class PolicyDesk {
   get origin(): Pick<LoadedPolicy, 'source' | 'digest'> {
     return this.#loaded;
   }
+
+  /** Whether the file is one that could be used when it was last looked at. */
+  get fileIsGood(): boolean {
+    return this.#fault === undefined;
+  }
+
+  /** How often a look came to what; looks that found nothing new are not counted. */
+  get results(): ReadonlyMap<ReloadResult, number> {
+    return this.#results;
+  }
+
+  /** Sets who is called after another policy has taken its place. */
+  onReplaced(listener: () => Promise<void>): void {
+    this.#listener = listener;
+  }
+
+  /** Looks at the file now. One that cannot be used changes nothing; that is logged once for each fault, and counted. Never rejects. */
+  async reload(): Promise<ReloadResult> {
+    const look = this.#looking.then(() => this.#look());
+    this.#looking = look;
+    return await look;
+  }
+
+  async #look(): Promise<ReloadResult> {
+    const before = this.#loaded.digest;
+    try {
+      const loaded = await loadConfigured(this.#config);
+      this.#fault = undefined;
+      if (loaded.digest === before) return 'same';
+      this.#loaded = loaded;
+    } catch (error) {
+      const fault = messageOf(error);
+      if (fault !== this.#fault) {
+        const code = error instanceof CodedError ? error.code : 'internal';
+        this.#log.error({ code, detail: fault, kept: before }, 'the changed policy cannot be used; the one before stays');
+        this.#count('refused');
+      }
+      this.#fault = fault;
+      return 'refused';
+    }
+    this.#count('replaced');
+    this.#log.info({ source: this.#loaded.source, before, digest: this.#loaded.digest }, 'the policy was replaced');
+    await this.#listener().catch((error: unknown) => this.#log.error({ err: error }, 'the changed policy could not be told to every node'));
+    return 'replaced';
+  }
+
+  #count(result: ReloadResult): void {
+    this.#results.set(result, (this.#results.get(result) ?? 0) + 1);
+  }
 }
 
-async function loadConfigured({ policyFile, ceiling }: Pick<ServerConfig, 'policyFile' | 'ceiling'>): Promise<LoadedPolicy> {
+async function loadConfigured({ policyFile, ceiling }: PolicyConfig): Promise<LoadedPolicy> {
   if (policyFile === null) return policyOfCeiling(ceiling);
   return await loadPolicyFile(policyFile, { backends: builtinBackends.map(({ name }) => name) });
 }

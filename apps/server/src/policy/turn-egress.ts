@@ -1,12 +1,8 @@
+import { createHash } from 'node:crypto';
 import { findBackend } from '@firecrew/backend';
 import { CodedError } from '@firecrew/base';
 import { formatAllowRule, type OperatorPolicy, type PartReach, POLICY_PARTS, type ReachRequest, reachOf } from '@firecrew/egress-policy';
-import { type CreateMission, MAX_ADDRESS_RULES, MAX_ALLOW_ENTRIES, type TurnSpec } from '@firecrew/protocol';
-
-/** What a turn may reach, as its node is told. */
-export interface TurnEgress extends Pick<TurnSpec, 'egress'> {
-  readonly setupAllow: string[];
-}
+import { type CreateMission, MAX_ADDRESS_RULES, MAX_ALLOW_ENTRIES, type TurnEgress } from '@firecrew/protocol';
 
 /** What a mission asks for, and its backend by itself. */
 export function reachRequestOf(spec: Pick<CreateMission, 'agent' | 'egress'>): ReachRequest {
@@ -52,7 +48,16 @@ export function turnEgress(policy: OperatorPolicy, spec: Pick<CreateMission, 'ag
       { action: 'Name domains (.example.com) in place of their hosts, or ask for less.' },
     );
   const unbound = setup.ceiling === 'no_ceiling' && run.ceiling === 'no_ceiling';
-  return { egress: { allow, ceiling: unbound ? null : all, addressRules }, setupAllow };
+  return withRevision({ allow, setupAllow, ceiling: unbound ? null : all, addressRules });
+}
+
+/** What a turn gets whose reach cannot be said: nothing. */
+export function noEgress(): TurnEgress {
+  return withRevision({ allow: [], setupAllow: [], ceiling: [], addressRules: [] });
+}
+
+function withRevision(egress: Omit<TurnEgress, 'revision'>): TurnEgress {
+  return { revision: createHash('sha256').update(JSON.stringify(egress)).digest('hex'), ...egress };
 }
 
 function textsOf(reach: PartReach): string[] {

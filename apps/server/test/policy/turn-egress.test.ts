@@ -1,7 +1,7 @@
 import { type OperatorPolicy, type PolicyDocument, parseOperatorPolicy } from '@firecrew/egress-policy';
 import { policyOfCeiling } from '@firecrew/policy-file';
 import { describe, expect, it } from 'vitest';
-import { checkAsked, turnEgress } from '../../src/policy/turn-egress.ts';
+import { checkAsked, noEgress, turnEgress } from '../../src/policy/turn-egress.ts';
 
 function policyOf(document: PolicyDocument): OperatorPolicy {
   const parsed = parseOperatorPolicy(document);
@@ -17,18 +17,23 @@ const mission = (over: { allow?: string[]; setupAllow?: string[]; addressRules?:
 describe('what a node is told of a turn', () => {
   it('is what the mission asks for, where the operator set no bound', () => {
     expect(turnEgress(policyOfCeiling(null).policy, mission({ allow: ['a.example'], setupAllow: ['s.example'] }))).toEqual({
-      egress: { allow: ['a.example'], ceiling: null, addressRules: [] },
+      revision: expect.stringMatching(/^[0-9a-f]{64}$/),
+      allow: ['a.example'],
+      ceiling: null,
+      addressRules: [],
       setupAllow: ['s.example'],
     });
   });
 
   it('is cut to the ceiling, and bound by what is left', () => {
     const asked = mission({ allow: ['a.example', 'other.example'], setupAllow: ['s.example', 'a.example'] });
-    expect(turnEgress(policyOfCeiling(['a.example']).policy, asked)).toEqual({
-      egress: { allow: ['a.example'], ceiling: ['a.example'], addressRules: [] },
+    expect(turnEgress(policyOfCeiling(['a.example']).policy, asked)).toMatchObject({
+      allow: ['a.example'],
+      ceiling: ['a.example'],
+      addressRules: [],
       setupAllow: ['a.example'],
     });
-    expect(turnEgress(policyOfCeiling([]).policy, asked)).toMatchObject({ egress: { allow: [], ceiling: [] }, setupAllow: [] });
+    expect(turnEgress(policyOfCeiling([]).policy, asked)).toMatchObject({ allow: [], ceiling: [], setupAllow: [] });
   });
 
   it('has the hosts and address rules of the policy, and named rules as their hosts', () => {
@@ -38,12 +43,10 @@ describe('what a node is told of a turn', () => {
       rules: { packages: { parts: ['setup'], allow: ['registry.example'] } },
       missions: { run: ['git.example:22/tcp'] },
     });
-    expect(turnEgress(policy, mission({ setupAllow: ['rule:packages'] }))).toEqual({
-      egress: {
-        allow: ['git.example:22/tcp'],
-        ceiling: ['git.example:22/tcp', 'registry.example'],
-        addressRules: [{ host: 'git.example', addresses: ['10.0.0.7'] }],
-      },
+    expect(turnEgress(policy, mission({ setupAllow: ['rule:packages'] }))).toMatchObject({
+      allow: ['git.example:22/tcp'],
+      ceiling: ['git.example:22/tcp', 'registry.example'],
+      addressRules: [{ host: 'git.example', addresses: ['10.0.0.7'] }],
       setupAllow: ['registry.example'],
     });
   });
@@ -52,6 +55,14 @@ describe('what a node is told of a turn', () => {
     const many = Array.from({ length: 200 }, (_, at) => `h${at}.example`);
     const asked = mission({ allow: many, setupAllow: many.map((host) => `s-${host}`) });
     expect(() => turnEgress(policyOfCeiling(null).policy, asked)).toThrowError(expect.objectContaining({ code: 'policy_too_large' }));
+  });
+});
+
+describe('the revision of what a node is told', () => {
+  it('is the same for what says the same, and another for anything else', () => {
+    const of = (ceiling: string[] | null, allow: string[]) => turnEgress(policyOfCeiling(ceiling).policy, mission({ allow })).revision;
+    expect(of(['a.example', 'unrelated.example'], ['a.example'])).toBe(of(['a.example'], ['a.example']));
+    expect(new Set([of(null, ['a.example']), of(['a.example'], ['a.example']), of([], ['a.example']), noEgress().revision]).size).toBe(3);
   });
 });
 

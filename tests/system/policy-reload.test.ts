@@ -1,0 +1,101 @@
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Installation } from './support/installation.ts';
+import { makeRepository } from './support/repository.ts';
+import { until } from './support/until.ts';
+
+const OPEN = 'version: 1\npreset: open\n';
+const ELSEWHERE = 'version: 1\npreset: open\nceiling: { run: [other.example] }\n';
+/** Holds one tunnel open and says when it is cut; asks for another one again and again, and says each other answer that it gets. */
+const ASK = `const http = require('node:http');
+const proxy = new URL(process.env.HTTPS_PROXY);
+const target = 'localhost:' + process.argv[2];
+const connect = (open, refused) => {
+  const call = http.request({ host: proxy.hostname, port: proxy.port, method: 'CONNECT', path: target, headers: { host: target } });
+  call.on('connect', (answer, socket) => (answer.statusCode === 200 ? open(socket) : refused(String(answer.headers['x-firecrew-reason']))));
+  call.on('error', (error) => refused(error.code));
+  call.end();
+};
+let last = '';
+const tell = (text) => { if (text !== last) console.log('told ' + (last = text)); setTimeout(ask, 50); };
+const ask = () => connect((socket) => { socket.destroy(); tell('open'); }, tell);
+const hold = (socket) => {
+  socket.on('error', () => undefined);
+  socket.on('close', () => console.log('cut'));
+  socket.resume();
+  socket.write('held-' + process.argv[2] + ' held\\n');
+  ask();
+};
+connect(hold, (reason) => console.log('never opened: ' + reason));
+`;
+
+let folder: string;
+let installation: Installation;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'fcs-policy-'));
+  await place(OPEN);
+  installation = await Installation.start({ bubblewrap: 'off', server: { policyFile: join(folder, 'policy.yaml') } });
+});
+afterAll(async () => {
+  await installation?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Puts a policy file where the server looks, as a whole. */
+async function place(text: string): Promise<void> {
+  await writeFile(join(folder, 'next.yaml'), text);
+  await rename(join(folder, 'next.yaml'), join(folder, 'policy.yaml'));
+}
+
+/** How often the server says that it took another policy. */
+const replacements = () => installation.server.logTail(10_000).split('the policy was replaced').length - 1;
+
+describe('a policy that is changed while an agent works', () => {
+  it('is followed by the running turn: new tunnels at once, open ones are cut; one that cannot be used changes nothing', async () => {
+    const repository = await makeRepository(join(folder, 'repository'), { 'ask.js': ASK });
+    const { id } = await installation.startMission({ repository, agent: `node ask.js ${installation.witness.port}` });
+    const log = async () => (await installation.log(id, 1)).toString();
+    const told = async () => [...(await log()).matchAll(/told (\w+)/g)].map(([, answer]) => answer);
+    await until('an open tunnel', async () => (await told()).length === 1);
+    await place('version: 1\npreset: open\nceilng: { run: [] }\n');
+    await until('the fault in the log of the server', () => installation.server.logTail().includes('cannot be used'));
+    expect([await told(), (await log()).includes('cut')]).toEqual([['open'], false]);
+
+    await place(ELSEWHERE);
+    await until('the refusal', async () => (await told()).length === 2);
+    await until('the end of the open tunnel', async () => (await log()).includes('cut'));
+    expect(await told()).toEqual(['open', 'empty_list']);
+
+    // Without a look by itself: the operator says that there is something to look at.
+    await place(OPEN);
+    process.kill(installation.server.pid, 'SIGHUP');
+    await until('the way back', async () => (await told()).length === 3);
+    expect(await told()).toEqual(['open', 'empty_list', 'open']);
+
+    const bodies = (await installation.events(id)).flatMap((body) => (body.kind === 'turn.event' ? [body.body] : []));
+    expect(bodies.filter((body) => body.kind === 'notice' && body.code === 'egress_policy_replaced')).toHaveLength(2);
+    expect(
+      bodies.filter((body) => body.kind === 'egress' && body.line.event === 'end' && body.line.reason === 'policy_changed'),
+    ).toHaveLength(1);
+    await installation.client.cancel(id);
+    await installation.ended(id);
+  });
+
+  it('is followed by a turn whose node was away when it changed', async () => {
+    const repository = await makeRepository(join(folder, 'again'), { 'ask.js': ASK });
+    const { id } = await installation.startMission({ repository, agent: `node ask.js ${installation.witness.port}` });
+    const told = async () => [...(await installation.log(id, 1)).toString().matchAll(/told (\w+)/g)].map(([, answer]) => answer);
+    await until('an open tunnel', async () => (await told()).length === 1);
+    const before = replacements();
+    await installation.node.end('SIGKILL');
+    await place(ELSEWHERE);
+    await until('the change in the log of the server', () => replacements() === before + 1);
+    installation.node.start();
+    await until('the refusal', async () => (await told()).length === 2, 8000).catch(async () => { console.log(JSON.stringify(await installation.events(id)).slice(-3000), (await installation.log(id,1)).toString(), installation.server.logTail(), installation.node.logTail()); });
+    await place(OPEN);
+    await installation.client.cancel(id);
+    await installation.ended(id);
+  });
+});
