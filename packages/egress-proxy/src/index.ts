@@ -24,3 +24,4 @@ export { defaultResolve, type Resolve } from './look-up.ts';
 export { createEgressProxy, type EgressProxy, type EgressProxyOptions, type EgressProxyStats } from './proxy.ts';
 export { END_REASONS, type EndReason, PROXY_REASONS, type ProxyReason, type RefusalReason } from './reasons.ts';
 export { refusalStatus } from './refusal.ts';
+export { type ReachedTarget, type RefusedTarget, SummaryBook } from './summary.ts';

@@ -303,6 +303,7 @@ describe('what others see', () => {
         "LOOKUPS_MAX",
         "LOOKUP_TIMEOUT_MS",
         "PROXY_REASONS",
+        "SummaryBook",
         "TUNNELS_MAX",
         "TUNNELS_PER_HOST_MAX",
         "TUNNEL_IDLE_MS",

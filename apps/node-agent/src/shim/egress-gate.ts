@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { CodedError } from '@firecrew/base';
 import { effectivePolicy, loadAllowList } from '@firecrew/egress-policy';
-import { createEgressProxy, type EgressAuditLine, type EgressProxy, listOwnAddresses } from '@firecrew/egress-proxy';
+import { createEgressProxy, type EgressAuditLine, type EgressProxy, listOwnAddresses, SummaryBook } from '@firecrew/egress-proxy';
 import type { EgressLine, EgressSummary, TurnEgress, TurnSpec } from '@firecrew/protocol';
 
 export type EgressPurpose = EgressLine['purpose'];
@@ -116,7 +116,7 @@ export class EgressGate {
       leaseValid,
       audit: (line) => {
         const entry = toLine(line, purpose);
-        const ofKind = this.#summary.add(entry);
+        const ofKind = this.#summary.add(line);
         if (line.event === 'refused' && ofKind > MAX_REFUSAL_LINES_PER_KIND) return;
         this.#lines += 1;
         if (this.#lines > MAX_EGRESS_LINES) {
@@ -161,44 +161,4 @@ function toLine(line: EgressAuditLine, purpose: EgressPurpose): EgressLine {
     connectMs: line.connectMs ?? null,
     durationMs: line.durationMs ?? null,
   };
-}
-
-/** Distinct hosts that a summary names; more are counted under one name. */
-const MAX_SUMMARY_HOSTS = 200;
-const OTHERS = '(others)';
-
-class SummaryBook {
-  readonly #allowed = new Map<string, EgressSummary['allowed'][number]>();
-  readonly #denied = new Map<string, EgressSummary['denied'][number]>();
-
-  /** Counts a line; for a refusal gives how many of its kind there are. */
-  add(line: EgressLine): number {
-    if (line.event === 'end' && line.host !== null && line.port !== null) this.#addAllowed(line, line.host, line.port);
-    return line.event === 'refused' ? this.#addDenied(line) : 0;
-  }
-
-  summary(): EgressSummary {
-    return { allowed: [...this.#allowed.values()], denied: [...this.#denied.values()] };
-  }
-
-  #addDenied(line: EgressLine): number {
-    const host = this.#denied.size >= MAX_SUMMARY_HOSTS ? OTHERS : (line.host ?? '(no name)');
-    const key = `${host}:${line.port ?? ''}:${line.reason}`;
-    const known = this.#denied.get(key);
-    this.#denied.set(key, { host, port: line.port, reason: line.reason, connections: (known?.connections ?? 0) + 1 });
-    return (known?.connections ?? 0) + 1;
-  }
-
-  #addAllowed(line: EgressLine, name: string, port: number): void {
-    const host = this.#allowed.size >= MAX_SUMMARY_HOSTS ? OTHERS : name;
-    const key = `${host}:${port}`;
-    const known = this.#allowed.get(key);
-    this.#allowed.set(key, {
-      host,
-      port,
-      connections: (known?.connections ?? 0) + 1,
-      bytesIn: (known?.bytesIn ?? 0) + (line.bytesIn ?? 0),
-      bytesOut: (known?.bytesOut ?? 0) + (line.bytesOut ?? 0),
-    });
-  }
 }

@@ -68,7 +68,7 @@ export function addressFor(text: string): string {
   return PLACEHOLDERS[text] ?? text.replace(/^PUBLIC_V4_DEAD_(\d+)$/, '93.184.217.$1');
 }
 
-const FEATURES = new Set(['sni-check', 'caps']);
+const FEATURES = new Set(['sni-check', 'caps', 'reload', 'summary']);
 const KINDS = new Set(['hostname', 'connect-bytes', 'resolved-address', 'sni', 'client']);
 const FIELDS = new Set(
   'id group why source kind input inputGen appendGen expect acceptable level requires note allowList allowListGen resolves cname dns upstream connect firstBytesHex delivery repeat target upstreamHost checks'.split(

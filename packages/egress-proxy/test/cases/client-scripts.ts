@@ -1,25 +1,9 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
-import { type Harness, type HarnessOptions, openTunnel, startHarness, statusOf, tunnelBytes, until } from '../harness.ts';
-
-const RAW = [{ host: 'api.example.test', port: 443, protocol: 'tcp' as const }];
-const head = (host: string): string => `CONNECT ${host}:443 HTTP/1.1\r\nHost: x\r\n\r\n`;
-
-async function withHarness(options: HarnessOptions, work: (harness: Harness) => Promise<void>): Promise<void> {
-  const harness = await startHarness(options);
-  try {
-    await work(harness);
-  } finally {
-    await harness.stop();
-  }
-}
-
-async function refused(harness: Harness, input = head('evil.test')): Promise<string> {
-  const client = harness.connect();
-  client.socket.write(input);
-  await until(() => client.ended(), 'the refusal');
-  return client.text();
-}
+import { openTunnel, statusOf, tunnelBytes, until } from '../harness.ts';
+import { LONG } from './long-scripts.ts';
+import { RELOADS } from './reload-scripts.ts';
+import { head, RAW, refused, withHarness } from './with-harness.ts';
 
 /** Life of one tunnel: what arrives, what is freed, what is written down. */
 const TUNNELS: Readonly<Record<string, () => Promise<void>>> = {
@@ -142,4 +126,6 @@ const AUDITS: Readonly<Record<string, () => Promise<void>>> = {
 };
 
 /** The scripts of a client that the cases put into words, by those words; each throws when the case does not end as wanted. */
-export const CLIENT_SCRIPTS: ReadonlyMap<string, () => Promise<void>> = new Map(Object.entries({ ...TUNNELS, ...CROWDS, ...AUDITS }));
+export const CLIENT_SCRIPTS: ReadonlyMap<string, () => Promise<void>> = new Map(
+  Object.entries({ ...TUNNELS, ...CROWDS, ...AUDITS, ...RELOADS, ...LONG }),
+);
