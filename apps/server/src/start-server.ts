@@ -72,7 +72,7 @@ export async function startServer(config: ServerConfig, log: Logger, version: st
   log.info({ url }, 'server is ready');
   return {
     url,
-    reloadPolicy: async () => void (await policy.reload()),
+    reloadPolicy: async () => void (await policy.reload(true)),
     stop: async () => {
       await rm(config.serverFile, { force: true });
       await loops.stop();

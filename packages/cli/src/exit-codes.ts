@@ -14,6 +14,7 @@ const VERSION_CODES: readonly string[] = [
   'database_not_named',
   'policy_invalid',
   'policy_unreadable',
+  'registry_unresolvable',
   'backend_unknown',
 ];
 

@@ -64,7 +64,7 @@ export type OperatorPolicyResult =
   | { readonly ok: false; readonly problems: readonly PolicyProblem[] };
 
 /** Hosts that registry words stand for, as entries; they are found by whoever loads the document. */
-export type RegistryHosts = Readonly<Record<string, AllowEntry>>;
+export type RegistryHosts = Readonly<Record<string, readonly AllowEntry[]>>;
 
 /** The registry words of a document, each once, without `registry:`. */
 export function registriesOf(document: PolicyDocument): string[] {
@@ -170,12 +170,13 @@ class DocumentReader {
 
   private entry(entry: AllowEntry, path: string, origin: string): WantedRule[] {
     if (typeof entry === 'string' && entry.startsWith(RULE_WORD)) return this.namedRule(entry, path);
-    const known = typeof entry === 'string' && entry.startsWith(REGISTRY_WORD) ? this.registry(entry, path) : entry;
-    if (known === undefined) return [];
-    const parsed = parseAllowEntry(known);
-    if (parsed.ok) return [{ rule: parsed.rule, origin }];
-    this.problems.push(problemAt(path, parsed.problem));
-    return [];
+    const known = typeof entry === 'string' && entry.startsWith(REGISTRY_WORD) ? this.registry(entry, path) : [entry];
+    return known.flatMap((one) => {
+      const parsed = parseAllowEntry(one);
+      if (parsed.ok) return [{ rule: parsed.rule, origin }];
+      this.problems.push(problemAt(path, parsed.problem));
+      return [];
+    });
   }
 
   private namedRule(entry: string, path: string): WantedRule[] {
@@ -186,11 +187,11 @@ class DocumentReader {
     return [];
   }
 
-  private registry(entry: string, path: string): AllowEntry | undefined {
+  private registry(entry: string, path: string): readonly AllowEntry[] {
     const name = entry.slice(REGISTRY_WORD.length);
-    const host = Object.hasOwn(this.registries, name) ? this.registries[name] : undefined;
-    if (host === undefined) this.problems.push({ path, message: `${JSON.stringify(entry)}: no host is known for it` });
-    return host;
+    const hosts = Object.hasOwn(this.registries, name) ? (this.registries[name] ?? []) : [];
+    if (hosts.length === 0) this.problems.push({ path, message: `${JSON.stringify(entry)}: no host is known for it` });
+    return hosts;
   }
 }
 

@@ -88,7 +88,10 @@ describe('an operator policy', () => {
   it('takes a registry word for the host that was found for it', () => {
     const document: PolicyDocument = { preset: 'named', missions: { setup: ['registry:npm', 'registry:npm'] } };
     expect(registriesOf(document)).toEqual(['npm']);
-    expect(texts(policyOf(document, { npm: 'mirror.example:4873/tcp' }), request(), 'setup')).toEqual(['mirror.example:4873/tcp']);
+    expect(texts(policyOf(document, { npm: ['mirror.example:4873/tcp', 'files.example'] }), request(), 'setup')).toEqual([
+      'mirror.example:4873/tcp',
+      'files.example',
+    ]);
   });
 
   it('names every fault with its place', () => {

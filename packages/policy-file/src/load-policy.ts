@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { CodedError, messageOf } from '@firecrew/base';
-import { type OperatorPolicy, type PolicyDocument, parseOperatorPolicy } from '@firecrew/egress-policy';
+import { type OperatorPolicy, type PolicyDocument, parseOperatorPolicy, type RegistryHosts, registriesOf } from '@firecrew/egress-policy';
+import { findRegistry, REGISTRY_KINDS } from './find-registry.ts';
 import { MAX_POLICY_BYTES, parsePolicyText, policyInvalid } from './parse-policy.ts';
 
 /** A policy that may be used, and where it is from. */
@@ -9,18 +10,24 @@ export interface LoadedPolicy {
   readonly policy: OperatorPolicy;
   /** The file, or `settings` where there is none. */
   readonly source: string;
-  /** SHA-256 of what was read, in lower-case hexadecimal: another content is another policy. */
+  /** SHA-256 of what was read and of what its registries were found to be, in lower-case hexadecimal: another content is another policy. */
   readonly digest: string;
 }
 
 export interface LoadOptions {
   /** Names of the backends there are; a part for another one is a fault. */
   readonly backends: readonly string[];
+  /** The environment of the account whose clients name the registries. */
+  readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Reads and checks a policy file. Throws `policy_unreadable` and `policy_invalid`. */
+/** Reads and checks a policy file. Throws `policy_unreadable`, `policy_invalid` and `registry_unresolvable`. */
 export async function loadPolicyFile(file: string, options: LoadOptions): Promise<LoadedPolicy> {
-  const text = await readPolicyText(file);
+  return await loadPolicyText(await readPolicyText(file), file, options);
+}
+
+/** Checks the text of a policy file. Throws `policy_invalid` and `registry_unresolvable`. */
+export async function loadPolicyText(text: string, file: string, options: LoadOptions): Promise<LoadedPolicy> {
   const document = parsePolicyText(text, file);
   const unknown = Object.keys(document.backends ?? {}).filter((name) => !options.backends.includes(name));
   if (unknown.length > 0) {
@@ -30,7 +37,9 @@ export async function loadPolicyFile(file: string, options: LoadOptions): Promis
       unknown.map((name) => ({ path: `backends.${name}`, message })),
     );
   }
-  return { policy: policyOf(document, file), source: file, digest: digestOf(text) };
+  const registries = await findRegistries(document, options.env);
+  const found = Object.keys(registries).length === 0 ? '' : JSON.stringify(registries);
+  return { policy: policyOf(document, file, registries), source: file, digest: digestOf(`${text}${found}`) };
 }
 
 /** The policy of settings that name no file: missions reach what they ask for, below the ceiling. Throws `policy_invalid`. */
@@ -64,8 +73,15 @@ export async function readPolicyText(file: string): Promise<string> {
   }
 }
 
-function policyOf(document: PolicyDocument, source: string): OperatorPolicy {
-  const parsed = parseOperatorPolicy(document);
+/** The hosts of the registries that a document names; a word of no known client is left to the check of the document. */
+async function findRegistries(document: PolicyDocument, env: LoadOptions['env']): Promise<RegistryHosts> {
+  const wanted = registriesOf(document);
+  const kinds = REGISTRY_KINDS.filter((kind) => wanted.includes(kind));
+  return Object.fromEntries(await Promise.all(kinds.map(async (kind) => [kind, await findRegistry(kind, env)] as const)));
+}
+
+function policyOf(document: PolicyDocument, source: string, registries: RegistryHosts = {}): OperatorPolicy {
+  const parsed = parseOperatorPolicy(document, registries);
   if (!parsed.ok) throw policyInvalid(source, parsed.problems);
   return parsed.policy;
 }

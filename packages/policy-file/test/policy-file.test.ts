@@ -63,7 +63,7 @@ describe('the file of a policy', () => {
   const load = async (text: string | Uint8Array, backends = ['command']) => {
     const file = join(folder, 'firecrew.policy.yaml');
     await writeFile(file, text);
-    return await loadPolicyFile(file, { backends });
+    return await loadPolicyFile(file, { backends, env: {} });
   };
 
   it('gives the policy, where it is from and the digest of its content', async () => {
@@ -87,8 +87,10 @@ describe('the file of a policy', () => {
   });
 
   it('that cannot be read is never an empty policy', async () => {
-    await expect(loadPolicyFile(join(folder, 'absent.yaml'), { backends: [] })).rejects.toMatchObject({ code: 'policy_unreadable' });
-    await expect(loadPolicyFile(folder, { backends: [] })).rejects.toMatchObject({ code: 'policy_unreadable' });
+    await expect(loadPolicyFile(join(folder, 'absent.yaml'), { backends: [], env: {} })).rejects.toMatchObject({
+      code: 'policy_unreadable',
+    });
+    await expect(loadPolicyFile(folder, { backends: [], env: {} })).rejects.toMatchObject({ code: 'policy_unreadable' });
     await expect(load(new Uint8Array([0xff, 0xfe, 0x00]))).rejects.toMatchObject({ code: 'policy_unreadable' });
   });
 });

@@ -1,7 +1,14 @@
 import { builtinBackends } from '@firecrew/backend';
 import { CodedError, messageOf } from '@firecrew/base';
 import type { OperatorPolicy } from '@firecrew/egress-policy';
-import { type LoadedPolicy, loadPolicyFile, policyOfCeiling } from '@firecrew/policy-file';
+import {
+  type LoadedPolicy,
+  type LoadOptions,
+  loadPolicyFile,
+  loadPolicyText,
+  policyOfCeiling,
+  readPolicyText,
+} from '@firecrew/policy-file';
 import type { Logger } from 'pino';
 import type { ServerConfig } from '../config.ts';
 
@@ -18,6 +25,8 @@ export class PolicyDesk {
   #loaded: LoadedPolicy;
   /** What was wrong with the file at the last look, so that it is told once. */
   #fault: string | undefined;
+  /** The text of the last look, which is not judged again by itself. */
+  #text: string | undefined;
   #looking: Promise<unknown> = Promise.resolve();
   #listener: () => Promise<void> = async () => undefined;
   readonly #results = new Map<ReloadResult, number>();
@@ -57,17 +66,28 @@ export class PolicyDesk {
     this.#listener = listener;
   }
 
-  /** Looks at the file now. One that cannot be used changes nothing; that is logged once for each fault, and counted. Never rejects. */
-  async reload(): Promise<ReloadResult> {
-    const look = this.#looking.then(() => this.#look());
+  /**
+   * Looks at the file now. One that cannot be used changes nothing; that is logged once for each fault, and counted. A text that was judged
+   * before is judged again only when `anew` is said, since its registries may be others by now. Never rejects.
+   */
+  async reload(anew = false): Promise<ReloadResult> {
+    const look = this.#looking.then(() => this.#look(anew));
     this.#looking = look;
     return await look;
   }
 
-  async #look(): Promise<ReloadResult> {
+  async #look(anew: boolean): Promise<ReloadResult> {
     const before = this.#loaded.digest;
     try {
-      const loaded = await loadConfigured(this.#config);
+      const { policyFile } = this.#config;
+      // Settings are read at the start alone.
+      if (policyFile === null) return 'same';
+      const seen = this.#text;
+      this.#text = undefined;
+      const text = await readPolicyText(policyFile);
+      this.#text = text;
+      if (text === seen && !anew) return this.fileIsGood ? 'same' : 'refused';
+      const loaded = await loadPolicyText(text, policyFile, loadOptions());
       this.#fault = undefined;
       if (loaded.digest === before) return 'same';
       this.#loaded = loaded;
@@ -94,5 +114,9 @@ export class PolicyDesk {
 
 async function loadConfigured({ policyFile, ceiling }: PolicyConfig): Promise<LoadedPolicy> {
   if (policyFile === null) return policyOfCeiling(ceiling);
-  return await loadPolicyFile(policyFile, { backends: builtinBackends.map(({ name }) => name) });
+  return await loadPolicyFile(policyFile, loadOptions());
+}
+
+function loadOptions(): LoadOptions {
+  return { backends: builtinBackends.map(({ name }) => name), env: process.env };
 }

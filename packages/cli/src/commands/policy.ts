@@ -58,7 +58,7 @@ async function localPolicy(context: CommandContext, file: string | undefined): P
   const settings = file === undefined ? settingsHere(context) : undefined;
   const path = file === undefined ? settings?.policyFile : resolve(context.cwd, file);
   if (path == null) return policyOfCeiling(settings?.ceiling ?? null);
-  return await loadPolicyFile(path, { backends: builtinBackends.map(({ name }) => name) });
+  return await loadPolicyFile(path, { backends: builtinBackends.map(({ name }) => name), env: context.env });
 }
 
 function settingsHere(context: CommandContext): Settings {
