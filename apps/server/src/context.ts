@@ -6,6 +6,7 @@ import type { RepositoryCache } from './delivery/repository-cache.ts';
 import type { AttemptTokens } from './http/auth.ts';
 import type { ChangeFeed } from './http/change-feed.ts';
 import type { NodeRegistry } from './nodes/node-registry.ts';
+import type { EgressCounters } from './policy/egress-counters.ts';
 import type { PolicyDesk } from './policy/policy-desk.ts';
 
 /** What the parts of a running server share. */
@@ -21,6 +22,7 @@ export interface ServerContext {
   readonly repositories: RepositoryCache;
   readonly deliveries: DeliveryDesk;
   readonly policy: PolicyDesk;
+  readonly egress: EgressCounters;
   readonly epoch: number;
   readonly version: string;
   /** Monotonic time in `ms`. */

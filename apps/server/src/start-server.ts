@@ -35,6 +35,7 @@ import { ChangeFeed } from './http/change-feed.ts';
 import { prepareInstallation } from './installation.ts';
 import { serveNodeLinks } from './nodes/node-link.ts';
 import { NodeRegistry } from './nodes/node-registry.ts';
+import { EgressCounters } from './policy/egress-counters.ts';
 import { PolicyDesk } from './policy/policy-desk.ts';
 import { tellNodes } from './policy/tell-nodes.ts';
 
@@ -116,6 +117,7 @@ async function compose(config: ServerConfig, log: Logger, version: string, datab
     }),
     deliveries: new DeliveryDesk(),
     policy,
+    egress: new EgressCounters(),
     clock: () => performance.now(),
     wake: async (missionId) => await wakeups.queue?.wake(missionIdOf(missionId)),
   };

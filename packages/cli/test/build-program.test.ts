@@ -44,6 +44,7 @@ const CALLS: readonly (readonly [string, string, readonly string[], Record<strin
     ['a.example'],
     { policy: 'p', phase: 'run', allow: ['a', 'b'] },
   ],
+  ['policy audit abcd', 'policy audit', ['abcd'], {}],
   ['policy explain abcd --json', 'policy explain', ['abcd'], { json: true }],
   ['image build', 'image build', [], { keepOwners: false, package: [] }],
   ['image build tools --from d --package a --package b', 'image build', ['tools'], { from: 'd', package: ['a', 'b'] }],

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { policyCheckCommand, readTarget, renderExplanation, renderVerdict } from '../src/commands/policy.ts';
+import { auditLineOf, policyCheckCommand, readTarget, renderExplanation, renderVerdict } from '../src/commands/policy.ts';
 import { exitCodeOf } from '../src/exit-codes.ts';
 import type { Output } from '../src/render/output.ts';
 
@@ -92,6 +92,31 @@ describe('a target', () => {
     ['[2001:db8::1]:80', { host: '[2001:db8::1]', port: 80 }],
   ])('%s is %j', (text, expected) => {
     expect(readTarget(text)).toEqual(expected);
+  });
+});
+
+describe('the audit of a mission', () => {
+  const at = '2030-01-01T00:00:00.000Z';
+  const place = { phaseId: 'phs_0123456789abcdef', turnId: 'trn_0123456789abcdef', attempt: 2 };
+  it('is its audit lines with their place, and no other event', () => {
+    const line = {
+      event: 'refused',
+      connection: 3,
+      purpose: 'agent',
+      host: 'a.example',
+      port: 443,
+      verdict: 'denied',
+      reason: 'not_listed',
+    } as const;
+    const nothing = { address: null, rule: null, bytesIn: null, bytesOut: null, lookupMs: null, connectMs: null, durationMs: null };
+    const egress = { kind: 'egress' as const, line: { ...line, ...nothing } };
+    const told = auditLineOf('msn_0123456789abcdef', { seq: 9, at, body: { kind: 'turn.event', ...place, seq: 4, body: egress } });
+    expect(told).toEqual({ seq: 9, at, missionId: 'msn_0123456789abcdef', ...place, ...line, ...nothing });
+    const notice = { kind: 'notice' as const, level: 'info' as const, code: 'x', message: 'x' };
+    expect(
+      auditLineOf('msn_0123456789abcdef', { seq: 9, at, body: { kind: 'turn.event', ...place, seq: 4, body: notice } }),
+    ).toBeUndefined();
+    expect(auditLineOf('msn_0123456789abcdef', { seq: 1, at, body: { kind: 'mission.created', title: 'x' } })).toBeUndefined();
   });
 });
 

@@ -7,7 +7,7 @@ const AT = '2030-01-01T00:00:00.000Z';
 const TURN = 'trn_0000000000000000';
 
 /** A mission that failed, with texts that a guest, a repository or a remote may have written. */
-function failed(text: string): MissionView {
+function failed(text: string, denied: NonNullable<MissionView['end']>['denied'] = []): MissionView {
   return missionViewSchema.parse({
     id: 'msn_0000000000000000',
     title: text,
@@ -21,7 +21,7 @@ function failed(text: string): MissionView {
     baseSynthetic: false,
     repository: 'upload',
     waiting: text,
-    end: null,
+    end: { missionState: 'failed', outcome: { kind: 'gate_unrunnable' }, exitCode: 1, detail: text, delivery: null, denied },
     phases: [
       {
         id: 'phs_0000000000000000',
@@ -57,11 +57,23 @@ describe('a mission that is shown', () => {
     expect(shown).toContain(`${TURN}.1: ${detail}`);
   });
 
+  it('names what was refused, some of it, and where the rest is told', () => {
+    const denied = Array.from({ length: 7 }, (_, at) => ({ host: `h${at}.example`, port: 443, reason: 'not_listed', connections: 3 }));
+    const shown = renderMission(failed('x', denied)).filter((line) => line.startsWith('denied'));
+    expect(shown).toHaveLength(6);
+    expect(shown[0]).toMatch(/^denied {2}h0\.example:443, 3 times \(/);
+    expect(shown.at(-1)).toBe('denied  2 hosts more; what would allow it: firecrew policy explain msn_0000000000000000');
+    expect(renderMission(failed('x')).filter((line) => line.startsWith('denied'))).toEqual([]);
+  });
+
   it('moves no cursor and starts no line of its own, whatever a guest wrote', () => {
     const piece = fc.oneof(fc.constantFrom('\u001b[2J', '\u001b]0;x\u0007', '\r', '\n', '\u009b1m', '\u202e', '\b'), fc.string());
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
-        const lines = [...renderMission(failed(pieces.join(''))), ...renderMissions([failed(pieces.join(''))])];
+        const lines = [
+          ...renderMission(failed(pieces.join(''), [{ host: pieces.join(''), port: 1, reason: pieces.join(''), connections: 1 }])),
+          ...renderMissions([failed(pieces.join(''))]),
+        ];
         expect(lines.filter((line) => /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/.test(line))).toEqual([]);
       }),
     );

@@ -108,6 +108,7 @@ async function metrics(context: ServerContext): Promise<string> {
     '# HELP firecrew_policy_file_good Whether the policy file could be used at the last look.',
     '# TYPE firecrew_policy_file_good gauge',
     `firecrew_policy_file_good ${fileIsGood ? 1 : 0}`,
+    ...context.egress.lines(),
   );
   return `${lines.join('\n')}\n`;
 }

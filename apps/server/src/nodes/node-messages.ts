@@ -141,8 +141,11 @@ async function onEvents(context: ServerContext, node: ConnectedNode, message: Ex
   const key = plain(message);
   const recorded =
     (await missionOf(context, node, key)) === undefined ? undefined : await context.store.recordTurnEvents(key, message.events);
-  if (recorded?.ok === true) node.send({ t: 'events.ack', ...key, seq: recorded.acked });
-  else node.send({ t: 'turn.cancel', ...key, reason: 'superseded' });
+  if (recorded?.ok === true) {
+    // Each once, however often it is sent.
+    context.egress.count(message.events.filter(({ seq }) => seq > recorded.before && seq <= recorded.acked));
+    node.send({ t: 'events.ack', ...key, seq: recorded.acked });
+  } else node.send({ t: 'turn.cancel', ...key, reason: 'superseded' });
 }
 
 async function onOutcome(context: ServerContext, node: ConnectedNode, message: AttemptKey, result: AttemptResult): Promise<void> {

@@ -162,6 +162,20 @@ describe('the policy of a server', () => {
     await server.call('POST', `/v1/missions/${id}/cancel`);
   });
 
+  it('counts what its nodes report, each line once', async () => {
+    const created = await server.call('POST', '/v1/missions', { json: MISSION });
+    const { id } = created.body as { id: string };
+    const { spec } = await acceptOf(id);
+    const count = async () => {
+      const text = String((await server.call('GET', '/metrics')).body);
+      return Number(/^firecrew_egress_connections_total\{verdict="denied",reason="numeric_host"\} (\d+)$/m.exec(text)?.[1] ?? 0);
+    };
+    for (let again = 0; again < 3; again += 1) node.report(spec, 1, { kind: 'egress', line: line({ reason: 'numeric_host' }) });
+    node.report(spec, 2, { kind: 'egress', line: line({ reason: 'numeric_host' }) });
+    await expect.poll(count, { timeout: 10_000 }).toBe(2);
+    await server.call('POST', `/v1/missions/${id}/cancel`);
+  });
+
   it('refuses a mission that asks for a rule which is not there', async () => {
     const reply = await server.call('POST', '/v1/missions', { json: { ...MISSION, egress: { allow: ['rule:packages'] } } });
     expect([reply.status, reply.body]).toMatchObject([400, { error: { code: 'policy_rule_unknown', action: /rule:packages \(setup\)/ } }]);

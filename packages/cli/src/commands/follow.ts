@@ -78,7 +78,8 @@ export async function eventsCommand(
   });
 }
 
-async function* allEvents(client: FirecrewClient, missionId: string, after: number): AsyncGenerator<MissionEvent> {
+/** All events of a mission that are there now, after the sequence number `after`. */
+export async function* allEvents(client: FirecrewClient, missionId: string, after: number): AsyncGenerator<MissionEvent> {
   for (;;) {
     const page = await client.listEvents(missionId, after);
     if (page.length === 0) return;

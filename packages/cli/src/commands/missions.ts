@@ -2,9 +2,13 @@ import type { MissionSummary, MissionView } from '@firecrew/protocol';
 import { UsageError } from '../exit-codes.ts';
 import { cleanLine } from '../render/clean-text.ts';
 import { describeOutcome } from '../render/describe-outcome.ts';
+import { describeReason } from '../render/describe-reason.ts';
 import { renderTable } from '../render/table.ts';
 import { findMission } from '../run/find-mission.ts';
 import { type CommandContext, type Connection, connectServer } from './context.ts';
+
+/** Refused targets that `show` names. */
+const MAX_DENIED = 5;
 
 /** Runs `work` with a client of this home's server, which is started where it is missing. */
 export async function withServer(context: CommandContext, work: (connection: Connection) => Promise<number>): Promise<number> {
@@ -65,6 +69,7 @@ export function renderMission(mission: MissionView): string[] {
   ];
   if (mission.baseCommit !== null)
     lines.push(`base    ${mission.baseCommit}${mission.baseSynthetic ? ' (made of uncommitted changes)' : ''}`);
+  lines.push(...deniedLines(mission));
   if (mission.waiting !== null) lines.push(`waiting ${cleanLine(mission.waiting)}`);
   for (const phase of mission.phases) {
     const outcome = phase.outcome === null ? '' : `: ${describeOutcome(phase.outcome)}`;
@@ -90,6 +95,17 @@ export function renderMission(mission: MissionView): string[] {
       lines.push(`  awaits approval: ${cleanLine(delivery.pushDetail, 1_000)}; after a look: firecrew approve ${mission.id}`);
   }
   return lines;
+}
+
+/** What a mission that has ended was refused, counted; the whole of it is told by `firecrew policy explain`. */
+function deniedLines({ id, end }: MissionView): string[] {
+  if (end === null || end.denied.length === 0) return [];
+  const shown = end.denied.slice(0, MAX_DENIED).map(({ host, port, reason, connections }) => {
+    const target = `${cleanLine(host, 120)}${port === null ? '' : `:${port}`}`;
+    return `denied  ${target}, ${connections} times (${describeReason(reason)})`;
+  });
+  const more = end.denied.length - shown.length;
+  return [...shown, `denied  ${more === 0 ? '' : `${more} hosts more; `}what would allow it: firecrew policy explain ${id}`];
 }
 
 /** `firecrew cancel ID` */

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { builtinBackends, findBackend } from '@firecrew/backend';
 import { POLICY_PARTS, reachOf } from '@firecrew/egress-policy';
 import { describeReach, type LoadedPolicy, loadPolicyFile, policyOfCeiling } from '@firecrew/policy-file';
-import type { PolicyExplanation, PolicyVerdict } from '@firecrew/protocol';
+import type { MissionEvent, PolicyExplanation, PolicyVerdict } from '@firecrew/protocol';
 import { EXIT, UsageError } from '../exit-codes.ts';
 import { cleanLine } from '../render/clean-text.ts';
 import { renderTable } from '../render/table.ts';
@@ -10,6 +10,7 @@ import { findMission } from '../run/find-mission.ts';
 import { readSettings } from '../settings/read-settings.ts';
 import { mergeSettings, type Settings, settingsOfEnvironment } from '../settings/settings.ts';
 import { type CommandContext, existingHomeOf } from './context.ts';
+import { allEvents } from './follow.ts';
 import { withServer } from './missions.ts';
 
 /** What an allowed target and a refused one end with; a question that cannot be answered ends with 2. */
@@ -125,6 +126,25 @@ export function renderExplanation(explanation: PolicyExplanation): string[] {
   }
   if (explanation.truncated) lines.push('', 'there is more than is shown; all of it: firecrew events ID --json');
   return [...lines, '', `by the policy of now: ${cleanLine(policy.source, 300)} (${policy.digest.slice(0, 12)})`];
+}
+
+/** `firecrew policy audit ID`: every stored audit line, as JSON of one line, with where it is from. */
+export async function policyAuditCommand(context: CommandContext, id: string): Promise<number> {
+  return await withServer(context, async ({ client }) => {
+    const missionId = await findMission(client, id);
+    for await (const event of allEvents(client, missionId, 0)) {
+      const line = auditLineOf(missionId, event);
+      if (line !== undefined) context.out.line(JSON.stringify(line));
+    }
+    return 0;
+  });
+}
+
+/** The audit line that an event tells, with its place; undefined for every other event. `at` is when the server stored it. */
+export function auditLineOf(missionId: string, { seq, at, body }: MissionEvent): Readonly<Record<string, unknown>> | undefined {
+  if (body.kind !== 'turn.event' || body.body.kind !== 'egress') return undefined;
+  const { phaseId, turnId, attempt } = body;
+  return { seq, at, missionId, phaseId, turnId, attempt, ...body.body.line };
 }
 
 function remedyOf(row: PolicyExplanation['refused'][number]): string {

@@ -26,4 +26,8 @@ export function addPolicy(program: Command, command: AddCommand): void {
   command(policy, 'explain <id>', 'show what a mission reached and was refused, and what would allow it', 'policy explain')
     .addOption(json())
     .addHelpText('after', '\nExample:\n  $ firecrew policy explain 4k7q');
+  command(policy, 'audit <id>', 'print the egress audit of a mission as JSON, one line for each', 'policy audit').addHelpText(
+    'after',
+    '\nExample:\n  $ firecrew policy audit 4k7q > egress.jsonl',
+  );
 }

@@ -46,7 +46,12 @@ export type AlsoWrite = (tx: Transaction, mission: MissionAggregate) => Promise<
 
 /** What became of reported turn events. `acked` is the last one that is stored. */
 export type RecordedEvents =
-  | { readonly ok: true; readonly acked: number }
+  | {
+      readonly ok: true;
+      readonly acked: number;
+      /** The last event that was stored before: those after it, up to `acked`, are new. */
+      readonly before: number;
+    }
   | { readonly ok: false; readonly code: 'attempt_unknown' | 'attempt_stale' };
 
 /** Missions in PostgreSQL: every change locks the row and writes state, events and wake-up in one transaction. */
@@ -143,7 +148,7 @@ export class PostgresMissionStore implements MissionStore {
         await tx.update(attempts).set({ lastSeq: acked }).where(sameAttempt(key));
         await this.#append(tx, place.missionId, bodies);
       }
-      return { ok: true, acked };
+      return { ok: true, acked, before: place.lastSeq };
     });
   }
 

@@ -162,9 +162,9 @@ describe('the store in PostgreSQL', () => {
 describe('events of an attempt', () => {
   it('are stored once, in order, however often and in whatever pieces they come', async () => {
     const key = await startAttempt();
-    expect(await store.recordTurnEvents(key, [notice(1), notice(2)])).toEqual({ ok: true, acked: 2 });
-    expect(await store.recordTurnEvents(key, [notice(2), notice(3)])).toEqual({ ok: true, acked: 3 });
-    expect(await store.recordTurnEvents(key, [notice(5)])).toEqual({ ok: true, acked: 3 });
+    expect(await store.recordTurnEvents(key, [notice(1), notice(2)])).toEqual({ ok: true, acked: 2, before: 0 });
+    expect(await store.recordTurnEvents(key, [notice(2), notice(3)])).toEqual({ ok: true, acked: 3, before: 2 });
+    expect(await store.recordTurnEvents(key, [notice(5)])).toEqual({ ok: true, acked: 3, before: 3 });
     const racing = await Promise.all([store.recordTurnEvents(key, [notice(4)]), store.recordTurnEvents(key, [notice(4), notice(5)])]);
     expect(racing.every((result) => result.ok)).toBe(true);
     const kinds = await eventKinds();
