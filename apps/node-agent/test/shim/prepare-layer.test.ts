@@ -164,6 +164,33 @@ describe('the layer of a set-up', { timeout: 60_000 }, () => {
     expect((await readdir(folder)).filter((name) => name.startsWith('disk-'))).toEqual([]);
   });
 
+  it('is neither used nor made by an attempt that may reach something else by now', async () => {
+    const reach = { revision: 'a'.repeat(64), allow: [], setupAllow: ['other.example'], ceiling: null, addressRules: [] };
+    const before = await newAttempt();
+    before.context.gate.replace(reach);
+    await before.prepare();
+    expect([before.context.state.layer, sealed]).toEqual([null, []]);
+    expect(await before.told()).toEqual([expect.stringMatching(/^setup_layer_none: .*may reach was changed/)]);
+
+    let change: () => void = () => undefined;
+    const driver = driverWithDisks(async (vm) => {
+      change();
+      const disk = join(folder, 'disk-of-a-changed-reach');
+      await writeFile(disk, await readFile(join(vm.guestPaths.workspace, 'made/lock')));
+      return disk;
+    });
+    const during = await newAttempt({ driver });
+    change = () => void during.context.gate.replace(reach);
+    await during.prepare();
+    expect(during.context.state.layer).toBeNull();
+    expect(await during.told()).toEqual(['setup.ended 0', expect.stringMatching(/^setup_layer_none: .*may reach was changed/)]);
+
+    const next = await newAttempt();
+    await next.prepare();
+    expect(await next.told()).toEqual(['setup.ended 0', expect.stringMatching(/^setup_layer_built: /)]);
+    await next.context.state.layer?.close();
+  });
+
   it('is built by one of two attempts that want it at once', async () => {
     const both = [await newAttempt(), await newAttempt()];
     await Promise.all(both.map((attempt) => attempt.prepare()));
