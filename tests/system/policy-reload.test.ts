@@ -39,8 +39,11 @@ beforeAll(async () => {
   installation = await Installation.start({ bubblewrap: 'off', server: { policyFile: join(folder, 'policy.yaml') } });
 });
 afterAll(async () => {
-  await installation?.stop();
-  await rm(folder, { recursive: true, force: true });
+  try {
+    await installation?.stop();
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 });
 
 /** Puts a policy file where the server looks, as a whole. */
