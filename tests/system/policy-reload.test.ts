@@ -1,6 +1,7 @@
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { TurnEventBody } from '@firecrew/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Installation } from './support/installation.ts';
 import { makeRepository } from './support/repository.ts';
@@ -83,11 +84,12 @@ describe('a policy that is changed while an agent works', () => {
     await until('the way back', async () => (await told()).length === 3);
     expect(await told()).toEqual(['open', 'empty_list', 'open']);
 
-    const bodies = (await installation.events(id)).flatMap((body) => (body.kind === 'turn.event' ? [body.body] : []));
-    expect(bodies.filter((body) => body.kind === 'notice' && body.code === 'egress_policy_replaced')).toHaveLength(2);
-    expect(
-      bodies.filter((body) => body.kind === 'egress' && body.line.event === 'end' && body.line.reason === 'policy_changed'),
-    ).not.toEqual([]);
+    // The log may be here before the events of the same moment.
+    const bodies = async () => (await installation.events(id)).flatMap((body) => (body.kind === 'turn.event' ? [body.body] : []));
+    const replaced = async () => (await bodies()).filter((body) => body.kind === 'notice' && body.code === 'egress_policy_replaced').length;
+    await until('both changes in the timeline', async () => (await replaced()) === 2);
+    const isCut = (body: TurnEventBody) => body.kind === 'egress' && body.line.event === 'end' && body.line.reason === 'policy_changed';
+    await until('the end of the tunnel in the audit', async () => (await bodies()).some(isCut));
     await installation.client.cancel(id);
     await installation.ended(id);
   });
