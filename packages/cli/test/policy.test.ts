@@ -49,7 +49,7 @@ describe('policy check without a server', () => {
       { phase: 'setup', allow: ['.example.org', '.other.example'] },
       [0, 'allowed  other.example:443  setup  listed', 'rule    .other.example (mission)'],
     ],
-    ['[::1]', {}, [1, 'denied  (no name):443  run  ip_literal']],
+    ['[::1]', {}, [1, 'denied  [::1]:443  run  ip_literal']],
   ])('%s %j ends with %j', async (target, options, expected) => {
     const found = await check(target, { policy: 'p.yaml', ...options });
     expect(found).toEqual([...expected, `policy  ${join(folder, 'p.yaml')}`]);
@@ -167,6 +167,6 @@ describe('an explanation', () => {
       remedy: null,
       policy: 'p',
     } as const;
-    expect(renderVerdict(verdict)).toEqual(['denied  a:1  run  port_not_listed', 'nearest a', 'policy  p']);
+    expect(renderVerdict(verdict, 'a')).toEqual(['denied  a:1  run  port_not_listed', 'nearest a', 'policy  p']);
   });
 });

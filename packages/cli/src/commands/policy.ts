@@ -32,7 +32,7 @@ export async function policyCheckCommand(
   const allow = Array.isArray(options.allow) ? options.allow.filter((entry) => typeof entry === 'string') : [];
   const tell = (verdict: PolicyVerdict): number => {
     if (options.json === true) context.out.line(JSON.stringify(verdict));
-    else for (const line of renderVerdict(verdict)) context.out.line(line);
+    else for (const line of renderVerdict(verdict, host)) context.out.line(line);
     return verdict.verdict === 'allowed' ? ANSWER.allowed : ANSWER.refused;
   };
   if (typeof options.mission === 'string') {
@@ -87,10 +87,10 @@ const REMEDIES = {
     `the operator would have to name ${entry}, and the mission to ask for it (${part === 'setup' ? '--setup-allow' : '--allow'})`,
 } as const;
 
-/** A verdict for people: the first line says it, the others why. */
-export function renderVerdict(verdict: PolicyVerdict): string[] {
+/** A verdict for people: the first line says it, the others why. `asked` stands where the host has no name, such as an address. */
+export function renderVerdict(verdict: PolicyVerdict, asked: string): string[] {
   const { host, port, part, reason, rule, origin, remedy, policy } = verdict;
-  const lines = [`${verdict.verdict}  ${cleanLine(host ?? '(no name)', 260)}:${port}  ${part}  ${reason}`];
+  const lines = [`${verdict.verdict}  ${cleanLine(host ?? asked, 260)}:${port}  ${part}  ${reason}`];
   if (verdict.verdict === 'allowed') lines.push(`rule    ${rule ?? '-'} (${origin ?? '-'})`);
   else if (rule !== null) lines.push(`nearest ${rule}`);
   if (remedy !== null) lines.push(`to allow it: ${REMEDIES[remedy.by](remedy.entry, part)}`);
