@@ -13,6 +13,7 @@ const SUITES = new Map<string, () => Promise<Suite>>([
   ['exec', async () => (await import('./suites/exec.ts')).execSuite],
   ['follow', async () => (await import('./suites/follow.ts')).followSuite],
   ['egress', async () => (await import('./suites/egress.ts')).egressSuite],
+  ['model-route', async () => (await import('./suites/model-route.ts')).modelRouteSuite],
   ['placement', async () => (await import('./suites/placement.ts')).placementSuite],
   ['decide', async () => (await import('./suites/decide.ts')).decideSuite],
   ['vm', async () => (await import('./suites/vm.ts')).vmSuite],

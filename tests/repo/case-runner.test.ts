@@ -40,10 +40,10 @@ describe('npm run cases', () => {
     expect(stdout).toMatch(/^a +safe 2 of 2, exact 1 of 2$/m);
     expect(stdout).toMatch(/^b +safe 1 of 1, exact 1 of 1, 1 not run$/m);
     expect(stdout).toMatch(/^in all +safe 3 of 3, exact 2 of 3, 1 not run$/m);
-    expect(stdout).toContain('b-2: the proxy is no model-route');
+    expect(stdout).toContain('b-2: nobody has made a program of these words');
     expect(code).toBe(0);
     const { egress } = JSON.parse(await readFile(join(folder, 'out.json'), 'utf8'));
-    expect(egress[3]).toEqual({ id: 'b-2', group: 'b', state: 'not_run', detail: 'the proxy is no model-route' });
+    expect(egress[3]).toEqual({ id: 'b-2', group: 'b', state: 'not_run', detail: 'nobody has made a program of these words' });
   });
 
   it('fails when one case is not safe, and names it', async () => {

@@ -9,3 +9,11 @@ export {
 } from './backend-schema.ts';
 export { builtinBackends } from './builtin-backends.ts';
 export { contractVariables, findBackend, isRunnable, loadBackends, parseBackend } from './find-backend.ts';
+export {
+  type CredentialSource,
+  DEFAULT_OUTPUT_TOKENS,
+  type ModelRouteSettings,
+  type ModelRoutes,
+  modelRouteSettingsSchema,
+  modelRoutesSchema,
+} from './model-route-settings.ts';

@@ -10,7 +10,7 @@
  * Where the set-up may be kept as a layer, each boot is preceded by `prepare_layer`, which finds or builds it in a VM of its own that it also
  * destroys. A VM that lies on a layer is set up already. Without one, for whatever reason, the set-up runs in the VM.
  *
- * Interrupts (deadline, cancel, lease lost, guest lost, log spool full) leave any step: what is in an agent's VM is collected first,
+ * Interrupts (deadline, cancel, lease lost, guest lost, log spool full, budget reached) leave any step: what is in an agent's VM is collected first,
  * then the VM is destroyed, then the attempt finishes with the interrupt's outcome. No way out skips the collection.
  *
  * One action is under way at a time. Each carries a number; an answer with another number belongs to an action that
@@ -47,7 +47,8 @@ export type Interrupt =
   | { readonly type: 'cancel' }
   | { readonly type: 'lease_lost' }
   | { readonly type: 'guest_lost'; readonly detail: string }
-  | { readonly type: 'spool_full' };
+  | { readonly type: 'spool_full' }
+  | { readonly type: 'budget_exceeded'; readonly detail: string };
 
 /** Whether a phase has parts that some missions do not have. */
 export interface AttemptPlan {
@@ -123,6 +124,8 @@ function endingOf(interrupt: Interrupt): { outcome: Outcome; detail: string } {
       return { outcome: { kind: 'lost', reason: 'guest_lost' }, detail: interrupt.detail };
     case 'spool_full':
       return { outcome: { kind: 'spool_full' }, detail: 'the spool of the attempt is full' };
+    case 'budget_exceeded':
+      return { outcome: { kind: 'budget_exceeded' }, detail: interrupt.detail };
   }
 }
 

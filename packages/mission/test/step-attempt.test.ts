@@ -178,6 +178,7 @@ describe('an interrupt', () => {
       { kind: 'lost', reason: 'guest_lost' },
     ],
     [{ type: 'spool_full' }, { kind: 'spool_full' }],
+    [{ type: 'budget_exceeded', detail: 'the budget is reached' }, { kind: 'budget_exceeded' }],
   ];
 
   it.each(interrupts)('%j while the agent works: collected, destroyed, finished', (interrupt, expected) => {

@@ -72,6 +72,22 @@ export const egressSummarySchema = z.object({
 });
 export type EgressSummary = z.infer<typeof egressSummarySchema>;
 
+/** Tokens of model calls: `input` is what was neither read from a cache nor written to one. */
+export const tokenUsageSchema = z.object({ input: countSchema, cacheRead: countSchema, cacheWrite: countSchema, output: countSchema });
+
+/** What an attempt used of its model route. */
+export const modelUsageSchema = z.object({
+  format: z.string().max(64),
+  calls: countSchema.describe('Calls that were forwarded.'),
+  unreadCalls: countSchema.describe('Calls of which the upstream did not say what they cost; each is charged as it was reserved.'),
+  refused: countSchema,
+  usage: tokenUsageSchema,
+  chargedTokens: countSchema,
+  chargedMicros: countSchema.describe('Money by the price table of the node, in millionths of its unit; 0 without one.'),
+  isBudgetReached: z.boolean(),
+});
+export type ModelUsage = z.infer<typeof modelUsageSchema>;
+
 /** `outcome.json` of a turn folder and the body of `turn.outcome`: what one attempt leaves behind. */
 export const attemptResultSchema = z.object({
   generation: z.int().min(1),
@@ -89,6 +105,7 @@ export const attemptResultSchema = z.object({
   checkInputsChanged: z.array(z.string()),
   restoredPaths: z.array(z.string()).describe('Protected check inputs restored from the base before verifying.'),
   egress: egressSummarySchema,
+  model: modelUsageSchema.optional().describe('Absent where the turn had no model route.'),
   logBytes: countSchema,
   lastSeq: countSchema,
   startedAt: timeSchema,

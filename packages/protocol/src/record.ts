@@ -1,6 +1,13 @@
 import * as z from 'zod';
 import { deliverySchema } from './mission-event.ts';
-import { capturedTreeSchema, egressSummarySchema, outcomeSchema, roundRecordSchema, verificationSchema } from './outcome.ts';
+import {
+  capturedTreeSchema,
+  egressSummarySchema,
+  modelUsageSchema,
+  outcomeSchema,
+  roundRecordSchema,
+  verificationSchema,
+} from './outcome.ts';
 import {
   addressRulesSchema,
   attemptSchema,
@@ -51,6 +58,7 @@ export const runRecordSchema = z.object({
     addressRules: addressRulesSchema,
     summary: egressSummarySchema,
   }),
+  model: modelUsageSchema.optional().describe('What the attempt used of its model route; absent where it had none.'),
   tree: capturedTreeSchema.nullable(),
   outcome: outcomeSchema,
   detail: z.string(),

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { capturedTreeSchema, causeSchema, outcomeSchema } from './outcome.ts';
+import { capturedTreeSchema, causeSchema, outcomeSchema, tokenUsageSchema } from './outcome.ts';
 import { countSchema, isolationSchema, timeSchema } from './values.ts';
 
 /** The steps of an attempt, in the order in which they first occur. */
@@ -35,6 +35,23 @@ export const egressLineSchema = z.object({
 });
 export type EgressLine = z.infer<typeof egressLineSchema>;
 
+/** One audit line of the model route: what a notice of the codes `model_call_...` tells. */
+export const modelCallSchema = z.object({
+  event: z.enum(['open', 'refused', 'end']),
+  call: z.int().min(1),
+  reason: z.string().max(64),
+  path: z.string().max(512).nullable(),
+  model: z.string().max(128).nullable(),
+  features: z.array(z.string().max(64)).max(32).describe('What the body asked for and policy does not allow.'),
+  status: z.int().nullable(),
+  usage: tokenUsageSchema.nullable().describe('Null where the upstream did not say.'),
+  chargedTokens: countSchema.nullable(),
+  chargedMicros: countSchema.nullable(),
+  leaks: countSchema.describe('How often the credential was taken out of the answer.'),
+  durationMs: z.number().nullable(),
+});
+export type ModelCall = z.infer<typeof modelCallSchema>;
+
 const exit = { exitCode: z.int().nullable(), signal: z.string().nullable(), timedOut: z.boolean() };
 
 /** What a shim reports of its attempt: one line of `events.jsonl`, then one entry of `turn.events`. */
@@ -63,7 +80,13 @@ export const turnEventBodySchema = z.discriminatedUnion('kind', [
   }),
   z.object({ kind: z.literal('egress'), line: egressLineSchema }),
   z.object({ kind: z.literal('link.refused'), reason: z.string() }),
-  z.object({ kind: z.literal('notice'), level: z.enum(['info', 'warning', 'error']), code: z.string(), message: z.string() }),
+  z.object({
+    kind: z.literal('notice'),
+    level: z.enum(['info', 'warning', 'error']),
+    code: z.string(),
+    message: z.string(),
+    call: modelCallSchema.optional().describe('Of a notice about a model call.'),
+  }),
   z.object({ kind: z.literal('attempt.ended'), outcome: outcomeSchema, detail: z.string(), cause: causeSchema.optional() }),
 ]);
 export type TurnEventBody = z.infer<typeof turnEventBodySchema>;

@@ -27,9 +27,19 @@ export const shimIdentitySchema = z.object({
 });
 export type ShimIdentity = z.infer<typeof shimIdentitySchema>;
 
+/** Characters of a credential on `control.sock`. */
+const MAX_MODEL_CREDENTIAL = 8_192;
+
 /** One request line on `control.sock`; the answer is one line. */
 export const controlRequestSchema = z.discriminatedUnion('t', [
-  z.object({ t: z.literal('status') }),
+  z.object({
+    t: z.literal('status'),
+    modelCredential: z
+      .string()
+      .max(MAX_MODEL_CREDENTIAL)
+      .optional()
+      .describe('Credential of the model route from now on; it is on no disk and in no environment of the shim.'),
+  }),
   z.object({ t: z.literal('cancel'), reason: z.enum(['cancelled', 'superseded', 'draining']) }),
   z.object({
     t: z.literal('renew'),

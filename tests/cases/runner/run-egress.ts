@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { EgressCase } from '../../../packages/egress-proxy/test/cases/case-format.ts';
 import { runEgressCase } from '../../../packages/egress-proxy/test/cases/run-egress-case.ts';
+import { runRouteCase } from '../../../packages/model-proxy/test/cases/run-route-case.ts';
 import { type CaseResult, judgeCase } from './case-result.ts';
 
 const REQUIRED = ['id', 'group', 'kind', 'input', 'expect'] as const;
@@ -14,11 +15,14 @@ function assertRows(value: unknown, file: string): asserts value is EgressCase[]
   }
 }
 
-/** Runs every case of a file against a real proxy. */
+/** Runs every case of a file against a real proxy: the model route for its own cases, the egress proxy for the rest. */
 export async function runEgressFile(file: string): Promise<CaseResult[]> {
   const rows: unknown = JSON.parse(await readFile(file, 'utf8'));
   assertRows(rows, file);
   const results: CaseResult[] = [];
-  for (const row of rows) results.push(await judgeCase({ ...row, acceptable: row.acceptable ?? [] }, () => runEgressCase(row)));
+  for (const row of rows) {
+    const run = row.target === 'model-route' ? runRouteCase : runEgressCase;
+    results.push(await judgeCase({ ...row, acceptable: row.acceptable ?? [] }, () => run(row)));
+  }
   return results;
 }

@@ -114,6 +114,11 @@ export class Installation {
     });
   }
 
+  /** How the database is reached, for tests that look at what is stored. */
+  get databaseUrl(): string {
+    return this.#database.url;
+  }
+
   get databasePid(): number {
     return this.#database.pid;
   }

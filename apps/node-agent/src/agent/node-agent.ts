@@ -7,6 +7,7 @@ import { HEALTH_EVERY_MS, type NodeMessage, type ServerMessage, type TurnSpec } 
 import type { Driver } from '@firecrew/vmm';
 import type { Logger } from 'pino';
 import type { ImageFetcher } from '../images/image-fetcher.ts';
+import { NodeRoutes } from '../model/node-routes.ts';
 import { LAUNCH_FILE } from '../shim/shim-arguments.ts';
 import { readSpec, type TurnPaths, turnFolderName, turnPaths, writeWhole } from '../turn-folder/turn-folder.ts';
 import { firecrackerLaunchOf } from '../vm/firecracker-settings.ts';
@@ -20,7 +21,7 @@ import { DataClient } from './data-client.ts';
 import { fetchInputs } from './fetch-inputs.ts';
 import { findServer } from './find-server.ts';
 import type { InstalledPrograms } from './install-programs.ts';
-import { launchShim } from './launch-shim.ts';
+import { type LaunchFacts, launchShim } from './launch-shim.ts';
 import { probeCapabilities } from './probe-capabilities.ts';
 import { readHealth } from './read-health.ts';
 import { ServerLink } from './server-link.ts';
@@ -51,6 +52,7 @@ export class NodeAgent {
   readonly #link: ServerLink;
   readonly #keepers = new Map<string, TurnKeeper>();
   readonly #starting = new Map<string, StartingTurn>();
+  readonly #routes: NodeRoutes;
   readonly #turns: string;
   readonly #tokens: string;
   #renewEveryMs = 20_000;
@@ -64,6 +66,7 @@ export class NodeAgent {
 
   constructor(options: NodeAgentOptions) {
     this.#options = options;
+    this.#routes = new NodeRoutes(options.config.modelRoutes, options.log);
     this.#turns = join(options.config.home, 'turns');
     this.#tokens = join(options.config.home, 'tokens');
     this.#link = new ServerLink({
@@ -195,8 +198,9 @@ export class NodeAgent {
       await this.#demandIsolation(spec);
       const paths = await this.#makeFolder(order, starting.signal);
       const serverAddresses = await this.#serverAddresses();
+      const model = await this.#routes.launchOf(spec.backend);
       starting.signal.throwIfAborted();
-      this.#launch(spec, paths, starting.renewedAtMs, serverAddresses);
+      this.#launch(spec, paths, { renewedAtUptimeMs: starting.renewedAtMs, serverAddresses, model });
       const keeper = await this.#keep(spec, paths, order.token, starting.renewedAtMs);
       if (starting.egress !== undefined) keeper.takeEgress(starting.egress);
       this.#send({ t: 'turn.accepted', ...key });
@@ -233,7 +237,7 @@ export class NodeAgent {
     return paths;
   }
 
-  #launch(spec: TurnSpec, paths: TurnPaths, renewedAtUptimeMs: number, serverAddresses: readonly string[]): void {
+  #launch(spec: TurnSpec, paths: TurnPaths, found: Pick<LaunchFacts, 'renewedAtUptimeMs' | 'serverAddresses' | 'model'>): void {
     const { config, version, log, ...sources } = this.#options;
     const [qemu, firecracker] = [sources.qemu?.artifacts, sources.firecracker?.artifacts];
     const launch = {
@@ -243,8 +247,7 @@ export class NodeAgent {
       firecracker: config.firecracker === null || firecracker === undefined ? null : firecrackerLaunchOf(config.firecracker, firecracker),
       layers: layerLaunchOf(config.setupLayers, config.home),
       users: vmUsersOf(config),
-      renewedAtUptimeMs,
-      serverAddresses: [...serverAddresses],
+      ...found,
     };
     launchShim(paths, version, launch, (error) => log.error({ turn: spec.turnId, err: error }, 'the shim could not be started'));
   }
@@ -261,6 +264,7 @@ export class NodeAgent {
       log: this.#options.log,
       clock,
       send: (message) => this.#send(message),
+      credentialOf: (backend) => this.#routes.credentialOf(backend),
       onDone: (keeper) => void this.#forget(keeper),
     };
     const keeper = new TurnKeeper(spec, paths, this.#dataClient(spec, token), host, renewedAtMs);

@@ -42,6 +42,8 @@ export const DEADLINE_GRACE_MS = 120_000;
 /** What a keeper needs of its node agent. */
 export interface KeeperHost {
   send(message: NodeMessage): boolean;
+  /** The credential of a backend's model route as it is now; undefined for none. */
+  credentialOf(backend: string): Promise<string | undefined>;
   /** Boot time in `ms`. */
   clock(): number;
   /** Called when the server has everything and the folder is gone. */
@@ -75,6 +77,9 @@ export class TurnKeeper {
   /** What the turn may reach, as long as its shim has not said that it follows it. */
   #egress: TurnEgress | undefined;
   #stopped = false;
+  /** Its guest is isolated from its shim, which may so hold a credential. */
+  #isIsolated = false;
+  #credential: string | undefined;
   #loop: Promise<void> | undefined;
 
   constructor(spec: TurnSpec, paths: TurnPaths, data: DataClient, host: KeeperHost, renewedAtMs: number) {
@@ -211,6 +216,7 @@ export class TurnKeeper {
     this.#readEvents();
     await this.#guard();
     await this.#passEgress();
+    await this.#sendCredential();
     await this.#sendEvents();
     await this.#sendLog();
     await this.#sendEnd();
@@ -232,6 +238,19 @@ export class TurnKeeper {
       return;
     }
     if (!isAlive(this.#identity)) await this.#settle();
+  }
+
+  /** Gives the shim the credential of its model route, and each later one; over its socket, since it may lie on no disk. */
+  async #sendCredential(): Promise<void> {
+    if (!this.#isIsolated || this.#end !== undefined) return;
+    const modelCredential = await this.#host.credentialOf(this.spec.backend);
+    if (modelCredential === undefined || modelCredential === this.#credential) return;
+    try {
+      await askShim(this.paths.control, { t: 'status', modelCredential });
+      this.#credential = modelCredential;
+    } catch {
+      // A shim that does not answer now is asked again at the next look.
+    }
   }
 
   /** A twentieth of the term: the shim stops itself first, and this is for the one that cannot. */
@@ -281,6 +300,7 @@ export class TurnKeeper {
     this.#eventsOffset += end + 1;
     for (const line of bytes.toString('utf8', 0, end).split('\n')) {
       const event = turnEventSchema.parse(JSON.parse(line));
+      if (event.body.kind === 'attempt.started') this.#isIsolated = event.body.isolation !== 'none';
       if (event.body.kind === 'collected' || event.body.kind === 'checkpoint') this.#lastTree = event.body.tree;
       if (event.seq > this.#acked) this.#pending.push(event);
     }

@@ -8,6 +8,7 @@ import type { EgressGate } from './egress-gate.ts';
 import type { EventSpool } from './event-spool.ts';
 import type { BootClock, Lease } from './lease.ts';
 import type { LogSpool } from './log-spool.ts';
+import type { ModelGate } from './model-gate.ts';
 
 /** A tree of a round with its file in `staged/`. */
 export interface StagedTree {
@@ -73,6 +74,7 @@ export interface AttemptContext {
   readonly events: EventSpool;
   readonly log: LogSpool;
   readonly gate: EgressGate;
+  readonly model: ModelGate;
   readonly lease: Lease;
   readonly clock: BootClock;
   /** Boot time at which the attempt is over, in `ms`. */

@@ -17,7 +17,13 @@ export async function bootVm(context: AttemptContext, name: string, layer: OpenL
     attemptMarker: attemptMarker(spec),
     allowUnisolated: spec.allowUnisolated,
     ...(layer === null ? {} : { layer }),
+    modelRoute: context.model.isOffered,
     onStream: (stream, request) => {
+      if (request.t === 'model' && context.model.exists) {
+        stream.reply({ ok: true });
+        context.model.handle(stream);
+        return;
+      }
       if (request.t !== 'tunnel') {
         stream.reply({ ok: false, code: 'no_route', message: 'this backend has no model route' });
         stream.end();

@@ -125,7 +125,7 @@ export class AttemptRun {
   }
 
   #finish(outcome: Outcome, why: string): AttemptResult {
-    const { spec, events, state, gate, log } = this.#context;
+    const { spec, events, state, gate, model, log } = this.#context;
     const { bootFault, vmEnd, exhausted } = state;
     const facts = { boot: bootFault ?? undefined, vmEnd: vmEnd ?? undefined, exhausted: exhausted?.reason };
     const code = decideCause({ outcome, ...facts });
@@ -143,6 +143,7 @@ export class AttemptRun {
     const { tree } = state;
     const passed = outcome.kind === 'completed';
     const verification = verificationOf(this.#context, passed);
+    const modelUsage = model.summary();
     return {
       generation: GENERATION,
       turnId: spec.turnId,
@@ -159,6 +160,7 @@ export class AttemptRun {
       checkInputsChanged: [...state.checkInputsChanged].slice(0, 500),
       restoredPaths: [...state.restoredPaths].slice(0, 500),
       egress: gate.summary(),
+      ...(modelUsage === undefined ? {} : { model: modelUsage }),
       logBytes: log.bytes,
       lastSeq: events.lastSeq,
       startedAt: this.#startedAt,

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { modelLaunchSchema } from '../model/model-launch.ts';
 import { firecrackerLaunchSchema } from '../vm/firecracker-settings.ts';
 import { layerLaunchSchema } from '../vm/layer-settings.ts';
 import { qemuLaunchSchema } from '../vm/qemu-settings.ts';
@@ -21,6 +22,7 @@ export const shimLaunchSchema = z.strictObject({
   qemu: qemuLaunchSchema.nullable().default(null).describe('What a VM of the qemu driver is made of.'),
   firecracker: firecrackerLaunchSchema.nullable().default(null).describe('What a VM of the firecracker driver is made of.'),
   layers: layerLaunchSchema.nullable().default(null).describe('Where set-ups are kept as layers; null where none are.'),
+  model: modelLaunchSchema.nullable().default(null).describe('Where model calls of the guest go; null for nowhere.'),
   serverAddresses: z.array(z.string()).max(64).default([]).describe('Addresses of the server, which no guest may reach.'),
   renewedAtUptimeMs: z.number().describe('When the renewal that allowed this start was sent.'),
 });

@@ -15,12 +15,16 @@ import { EgressGate } from './egress-gate.ts';
 import { EventSpool } from './event-spool.ts';
 import { Lease } from './lease.ts';
 import { LogSpool } from './log-spool.ts';
+import { BUDGET_DETAIL, ModelGate } from './model-gate.ts';
 import { AttemptRun } from './run-attempt.ts';
 import { LAUNCH_FILE, type ShimLaunch, shimLaunchSchema } from './shim-arguments.ts';
 import { takeEgress } from './take-egress.ts';
 
 /** Period of the look at lease, deadline and spool. */
 const WATCH_EVERY_MS = 200;
+
+/** Time that an agent has to read that its budget is reached, and to write it down. */
+const BUDGET_GRACE_MS = 1_000;
 
 const clock = () => uptime() * 1000;
 
@@ -42,6 +46,9 @@ async function main(root: string): Promise<void> {
   process.on('SIGINT', () => run.interrupt({ type: 'cancel' }));
   const probe = await context.driver.probe();
   context.state.isolation = probe.isolation;
+  context.model.onBudgetReached(() => setTimeout(() => run.interrupt({ type: 'budget_exceeded', detail: BUDGET_DETAIL }), BUDGET_GRACE_MS));
+  // Before the event: who reads it sends the credential.
+  context.model.decide(probe.isolation);
   context.events.add({ kind: 'attempt.started', isolation: probe.isolation, detail: probe.detail });
   const result = await run.run();
   clearInterval(watch);
@@ -66,6 +73,12 @@ async function makeContext(paths: TurnPaths, spec: TurnSpec, launch: ShimLaunch)
     events,
     lease,
     gate,
+    model: new ModelGate({
+      launch: launch.model,
+      backend: spec.backend,
+      leaseValid: () => lease.isValid(),
+      event: (body) => events.add(body),
+    }),
     clock,
     driver: launch.users === null ? driverOf(spec, launch) : ownUsers(driverOf(spec, launch), new VmUsers(launch.users)),
     guestAgent: launch.guestAgent,
@@ -122,13 +135,15 @@ function layersOf(spec: TurnSpec, launch: ShimLaunch): LayerPlace | string {
 function watchBounds(context: AttemptContext, run: AttemptRun): void {
   if (!context.lease.isValid()) {
     void context.gate.close();
+    context.model.close();
     run.interrupt({ type: 'lease_lost' });
   } else if (context.clock() > context.deadlineMs) run.interrupt({ type: 'deadline' });
-  else if (context.gate.isFull) run.interrupt({ type: 'spool_full' });
+  else if (context.gate.isFull || context.model.isFull) run.interrupt({ type: 'spool_full' });
 }
 
 async function answer(context: AttemptContext, run: AttemptRun, request: ControlRequest): Promise<ControlReply> {
   const { spec, lease, state, gate } = context;
+  if (request.t === 'status' && request.modelCredential !== undefined) context.model.setCredential(request.modelCredential);
   if (request.t === 'cancel') run.interrupt({ type: 'cancel' });
   if (request.t === 'renew') {
     lease.renew(request.sentAtUptimeMs);

@@ -12,6 +12,7 @@ import { readManifestOfBlob } from '@firecrew/workspace';
 import { type AttemptContext, type AttemptState, roundRecord, type StagedTree } from './attempt-context.ts';
 import { bootVm, proxyFault } from './boot-vm.ts';
 import { changedPaths, collectTree, commitChange, shownPath } from './collect-tree.ts';
+import { BUDGET_DETAIL } from './model-gate.ts';
 import { noteShortages } from './note-shortages.ts';
 import { OutputTail } from './output-tail.ts';
 import { shownKey, tellNone } from './prepare-layer.ts';
@@ -136,6 +137,7 @@ export async function runAgent(context: AttemptContext, round: number, signal: A
   if (plan.verdict === 'refused') return { type: 'failed', detail: plan.message, outcome: { kind: 'refused', reason: 'environment' } };
   await sendFiles(vm, plan.folders, plan.files);
   await context.gate.open('agent');
+  context.model.open();
   context.log.heading(`round ${round}: ${oneLine(spec.agent.command)}`);
   context.events.add({ kind: 'agent.started', round, logOffset: context.log.bytes });
   const started = context.clock();
@@ -157,9 +159,11 @@ export async function runAgent(context: AttemptContext, round: number, signal: A
     roundRecord(state, round).agent = agent;
     state.exhausted = noteShortages(context, 'the agent', end);
     context.events.add({ kind: 'agent.ended', round, ...agent, durationMs: context.clock() - started, survivors: end.survivors });
-    return DONE;
+    if (!context.model.isBudgetReached) return DONE;
+    return { type: 'failed', detail: BUDGET_DETAIL, outcome: { kind: 'budget_exceeded' } };
   } finally {
     await checkpoints.stop();
+    context.model.close();
     await context.gate.close();
   }
 }
@@ -167,6 +171,7 @@ export async function runAgent(context: AttemptContext, round: number, signal: A
 /** Brings the tree back and compares it with the base, on the host. */
 export async function collect(context: AttemptContext, round: number, rescue: boolean): Promise<AttemptAnswer> {
   const { spec, state } = context;
+  context.model.close();
   await context.gate.close();
   const collected = await collectWhole(context, round, rescue);
   const paths = changedPaths(context, collected.entries);
@@ -263,6 +268,7 @@ function checkResultOf(state: AttemptState, record: RoundRecord): CheckResult {
 /** Ends a VM and everything it is. What could not be removed is told, and the cleaner of the node looks after it. */
 export async function destroy(context: AttemptContext): Promise<AttemptAnswer> {
   const { state } = context;
+  context.model.close();
   await context.gate.close();
   const report = await state.vm?.destroy();
   state.vm = null;

@@ -13,6 +13,7 @@ import { EgressGate } from '../../src/shim/egress-gate.ts';
 import { EventSpool } from '../../src/shim/event-spool.ts';
 import { Lease } from '../../src/shim/lease.ts';
 import { LogSpool } from '../../src/shim/log-spool.ts';
+import { ModelGate } from '../../src/shim/model-gate.ts';
 import { prepareLayer } from '../../src/shim/prepare-layer.ts';
 import { boot, destroy, inject, setUp } from '../../src/shim/steps.ts';
 import { turnPaths } from '../../src/turn-folder/turn-folder.ts';
@@ -110,6 +111,7 @@ async function newAttempt(
     events,
     lease: new Lease(clock, 1e9, clock()),
     gate: new EgressGate({ spec, leaseValid: () => true, audit: () => undefined, serverAddresses: [] }),
+    model: new ModelGate({ launch: null, backend: spec.backend, leaseValid: () => true, event: () => undefined }),
     clock,
     driver: over.driver ?? driverWithDisks(),
     layers: over.layers ?? { store, artifacts: ARTIFACTS },

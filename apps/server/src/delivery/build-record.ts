@@ -65,6 +65,7 @@ export async function buildRecord(
       addressRules: spec.egress.addressRules,
       summary: result?.egress ?? { allowed: [], denied: [] },
     },
+    ...(result?.model === undefined ? {} : { model: result.model }),
     tree: result?.tree ?? null,
     outcome: attempt.outcome ?? phase.outcome ?? { kind: 'uncollected' },
     detail: attempt.detail,

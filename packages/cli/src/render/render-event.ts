@@ -117,6 +117,8 @@ function renderTurnEvent(body: TurnEventBody): EventLine[] {
     case 'link.refused':
       return one('warn', `a link to the sandbox was refused: ${cleanLine(body.reason)}`);
     case 'notice':
+      // Of a model call that passed, people need see nothing: an agent makes many.
+      if (body.call !== undefined && body.call.event !== 'refused') return [];
       return one(body.level === 'info' ? 'quiet' : 'warn', `${cleanLine(body.code)}: ${cleanLine(body.message)}`);
   }
 }

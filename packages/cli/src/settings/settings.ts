@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { modelRoutesSchema } from '@firecrew/backend';
 import { CodedError } from '@firecrew/base';
 import { addressRulesSchema, allowListSchema, driverSchema, durationMsSchema, imageReferenceSchema } from '@firecrew/protocol';
 import * as z from 'zod';
@@ -83,6 +84,7 @@ export const settingsSchema = z.strictObject({
   firecracker: firecrackerSchema.optional(),
   imageFetch: z.strictObject({ enabled: z.boolean().optional(), diskReserveMib: z.int().min(0).optional() }).optional(),
   setupLayers: setupLayersSchema.nullable().optional(),
+  modelRoutes: modelRoutesSchema.optional(),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error']).optional(),
 });
 export type Settings = z.infer<typeof settingsSchema>;

@@ -92,6 +92,7 @@ export function nodeConfigOf(home: Home, settings: Settings): Readonly<Record<st
     ...(settings.firecracker === undefined ? {} : { firecracker: { ...settings.firecracker, store: paths.images } }),
     ...(settings.imageFetch === undefined ? {} : { imageFetch: settings.imageFetch }),
     ...(settings.setupLayers === undefined ? {} : { setupLayers: settings.setupLayers }),
+    ...(settings.modelRoutes === undefined ? {} : { modelRoutes: settings.modelRoutes }),
     ...(settings.logLevel === undefined ? {} : { logLevel: settings.logLevel }),
     allowHttp: true,
   };

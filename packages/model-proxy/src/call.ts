@@ -1,0 +1,316 @@
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
+import {
+  type BodyDecision,
+  CredentialFilter,
+  checkBody,
+  credentialHeader,
+  decideAnswer,
+  decideHead,
+  type HeadDecision,
+  holdsCredential,
+  NO_USAGE,
+  type RouteRefusal,
+  refusalBody,
+  refusalStatus,
+  UsageMeter,
+} from '@firecrew/model-route';
+import type { BudgetKeeper, Held } from './budget-keeper.ts';
+import type { CallEnd, ModelCallLine } from './call-line.ts';
+import type { CredentialSlot } from './credential-slot.ts';
+import type { ModelProxyLimits } from './limits.ts';
+import { type BodyRoom, readBody } from './read-body.ts';
+import { relayAnswer } from './relay-answer.ts';
+import type { RouteRules } from './route-rules.ts';
+import type { UpstreamClient } from './upstream-request.ts';
+
+/** What the calls of one route share. */
+export interface CallHost {
+  readonly rules: RouteRules;
+  readonly limits: ModelProxyLimits;
+  readonly budget: BudgetKeeper;
+  readonly credential: CredentialSlot;
+  readonly room: BodyRoom;
+  readonly upstream: UpstreamClient;
+  readonly audit: (line: ModelCallLine) => void;
+  readonly leaseValid: () => boolean;
+  readonly clock: () => number;
+}
+
+type Head = Extract<HeadDecision, { verdict: 'allowed' }>;
+type Body = Extract<BodyDecision, { verdict: 'allowed' }>;
+
+/** What goes up in place of the guest's request. */
+interface Order {
+  readonly head: Head;
+  /** Null where the body is passed on unread, or there is none. */
+  readonly body: Body | null;
+  readonly held: Held;
+}
+
+/** One request of a guest, from its head to its line of the audit: head, body, budget, credential, upstream, answer. */
+export class Call {
+  readonly #host: CallHost;
+  readonly #number: number;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #startedMs: number;
+  #upstream: ClientRequest | undefined;
+  #end: CallEnd | undefined;
+
+  constructor(host: CallHost, number: number, request: IncomingMessage, response: ServerResponse) {
+    this.#host = host;
+    this.#number = number;
+    this.#request = request;
+    this.#response = response;
+    this.#startedMs = host.clock();
+    response.once('close', () => {
+      if (!response.writableFinished) this.cut('guest_gone');
+    });
+  }
+
+  /** Goes through the steps; `why` refuses at once. Never rejects. */
+  async run(why: RouteRefusal | undefined): Promise<void> {
+    try {
+      if (why !== undefined) return await this.#refuse(why, HOST_DETAIL[why] ?? why);
+      const head = await this.#readHead();
+      if (head === undefined) return;
+      const order = await this.#readOrder(head);
+      if (order !== undefined) await this.#forward(order);
+    } catch {
+      // A step that failed in a way that nobody foresaw ends this call and no other.
+      this.cut('upstream_gone');
+      this.#response.destroy();
+    }
+  }
+
+  /** Ends a call that is under way: what it may have cost is charged. */
+  cut(end: CallEnd): void {
+    this.#end ??= end;
+    this.#upstream?.destroy();
+    if (end !== 'guest_gone') this.#response.destroy();
+  }
+
+  async #readHead(): Promise<Head | undefined> {
+    const { rules, limits, leaseValid } = this.#host;
+    const { method = '', url = '', rawHeaders } = this.#request;
+    const head = decideHead(
+      { method, target: url, rawHeaders },
+      {
+        format: rules.format,
+        bodyMaxBytes: limits.bodyBytes,
+        credentialHeader: rules.header?.name,
+      },
+    );
+    if (head.verdict === 'refused') return await this.#refuse(head.reason, head.message);
+    if (!leaseValid()) return await this.#refuse('lease_lost', HOST_DETAIL.lease_lost ?? '', { path: head.path });
+    return head;
+  }
+
+  /** Reads and judges the body, and holds what the call may cost. */
+  async #readOrder(head: Head): Promise<Order | undefined> {
+    const { rules, limits, budget, room } = this.#host;
+    const { format } = rules;
+    if (format === 'pass_through' || head.kind === 'list') {
+      // A listing costs nothing; a route that is passed through has no budget.
+      return { head, body: null, held: budget.holdNothing() };
+    }
+    const read = await readBody(this.#request, room, limits);
+    if (!read.ok) return await this.#refuse(read.reason, HOST_DETAIL[read.reason] ?? read.reason, { path: head.path });
+    const { kind, model, streams } = head;
+    const body = checkBody(read.bytes, {
+      format,
+      kind,
+      features: rules.features,
+      models: rules.models,
+      outputCap: rules.outputCap,
+      model,
+      streams,
+    });
+    read.release();
+    if (body.verdict === 'refused') {
+      const features = [...new Set(body.findings.map(({ feature }) => feature))];
+      return await this.#refuse(body.reason, body.message, { path: head.path, ...(features.length === 0 ? {} : { features }) });
+    }
+    const held = budget.hold(body.model, body.inputTokens, body.outputTokens);
+    if ('refusal' in held) return await this.#refuse(held.refusal, held.detail, { path: head.path, model: body.model });
+    return { head, body, held };
+  }
+
+  async #forward(order: Order): Promise<void> {
+    const { head, held, body } = order;
+    const { audit, credential, limits, budget } = this.#host;
+    const facts = { path: head.path, ...(body === null ? {} : { model: body.model }) };
+    const free = () => budget.end(held, NO_USAGE);
+    const secret = await credential.take(limits.credentialMs);
+    if (secret === undefined || this.#end !== undefined) {
+      free();
+      return await this.#refuse('credential_missing', HOST_DETAIL.credential_missing ?? '', facts);
+    }
+    try {
+      audit({ event: 'open', call: this.#number, reason: 'listed', ...facts });
+    } catch {
+      free();
+      return await this.#answer('audit_unavailable', HOST_DETAIL.audit_unavailable ?? '');
+    }
+    const seen = await this.#exchange(order, secret);
+    // An answer that tells of an error cost nothing; one that ended early is charged as it was reserved.
+    const isWhole = this.#end === undefined || this.#end === 'answered';
+    const usage = head.kind !== 'generate' || (isWhole && (seen.status ?? 0) >= 400) ? NO_USAGE : isWhole ? seen.usage : undefined;
+    const charged = budget.end(held, seen.isUnsent ? NO_USAGE : usage);
+    const line: ModelCallLine = {
+      event: 'end',
+      call: this.#number,
+      reason: seen.refusal ?? this.#end ?? 'answered',
+      ...facts,
+      ...(seen.status === undefined ? {} : { status: seen.status }),
+      usage: usage ?? null,
+      charged,
+      isCredentialRefused: secret !== null && (seen.status === 401 || seen.status === 403),
+      leaks: seen.leaks,
+      durationMs: this.#host.clock() - this.#startedMs,
+    };
+    try {
+      audit(line);
+    } catch {
+      this.#response.destroy();
+      return;
+    }
+    // The end is told after its line: who has the whole answer finds it in the audit.
+    seen.finish();
+  }
+
+  /** Sends the request and passes its answer on. */
+  async #exchange({ head, body }: Order, secret: string | null): Promise<Seen> {
+    const { rules, upstream, credential, leaseValid } = this.#host;
+    const text = body === null ? undefined : Buffer.from(body.text);
+    const headers = [
+      ...head.headers,
+      ...(text === undefined
+        ? this.#rawFraming(head)
+        : [['content-type', 'application/json'] as const, ['content-length', String(text.length)] as const]),
+      ...(head.headers.some(([name]) => name === 'user-agent') ? [] : [['user-agent', 'firecrew'] as const]),
+      ['accept-encoding', 'identity'] as const,
+      ...(secret === null ? [] : [credentialHeader(rules.format, secret, rules.header)]),
+    ];
+    const { request, isConnected } = upstream.begin(head.method, head.target, headers);
+    this.#upstream = request;
+    const answer = new Promise<IncomingMessage>((resolve, reject) => {
+      request.once('response', resolve);
+      request.once('upgrade', () => reject(new Error('the upstream changed the protocol')));
+      request.on('error', reject);
+      request.once('close', () => reject(new Error('the upstream closed the connection')));
+    });
+    if (text !== undefined || !head.hasBody) request.end(text);
+    else this.#passBody(request);
+    try {
+      const message = await answer;
+      const secrets = credential.secrets;
+      const decision = decideAnswer(message.rawHeaders, (value) => holdsCredential(value, secrets));
+      if (decision.verdict === 'refused') {
+        request.destroy();
+        await this.#answer(decision.reason, decision.message);
+        return { ...UNSEEN, refusal: decision.reason, finish: () => undefined };
+      }
+      const meter = rules.format === 'pass_through' ? undefined : new UsageMeter(rules.format, decision.isEventStream);
+      const filter = new CredentialFilter(secrets);
+      const status = message.statusCode ?? 502;
+      this.#response.writeHead(status, decision.headers.flat());
+      if (decision.isEventStream) this.#response.flushHeaders();
+      const end = await relayAnswer(message, this.#response, { filter, meter, leaseValid });
+      if (end !== 'answered') this.cut(end);
+      const rest = filter.end();
+      meter?.push(rest);
+      const usage = end === 'answered' ? meter?.end() : undefined;
+      const isOpen = end === 'answered' && !this.#response.destroyed;
+      return { status, usage, leaks: filter.found, isUnsent: false, finish: () => void (isOpen && this.#response.end(rest)) };
+    } catch (error) {
+      return await this.#failed(error, request, isConnected());
+    }
+  }
+
+  /** Passes a body on unread; one that grows beyond the bound ends the call. */
+  #passBody(request: ClientRequest): void {
+    let bytes = 0;
+    this.#request.on('data', (part: Buffer) => {
+      bytes += part.length;
+      if (bytes > this.#host.limits.bodyBytes) this.cut('body_too_large');
+    });
+    this.#request.pipe(request);
+  }
+
+  async #failed(error: unknown, request: ClientRequest, isSent: boolean): Promise<Seen> {
+    const code = (error as NodeJS.ErrnoException).code;
+    const wasCut = this.#end !== undefined;
+    this.#end ??= code === 'ETIMEDOUT' ? 'upstream_timeout' : 'upstream_gone';
+    request.destroy();
+    const reason = code === 'ETIMEDOUT' ? 'upstream_timeout' : 'upstream_unreachable';
+    if (!this.#response.headersSent && !this.#response.destroyed) await this.#answer(reason, HOST_DETAIL[reason] ?? '');
+    else this.#response.destroy();
+    return { ...UNSEEN, isUnsent: !isSent, ...(wasCut ? {} : { refusal: reason }), finish: () => undefined };
+  }
+
+  #rawFraming(head: Head): (readonly [string, string])[] {
+    if (!head.hasBody) return [];
+    return [
+      head.bodyBytes === undefined ? (['transfer-encoding', 'chunked'] as const) : (['content-length', String(head.bodyBytes)] as const),
+    ];
+  }
+
+  async #refuse(reason: RouteRefusal, detail: string, facts: Partial<ModelCallLine> = {}): Promise<undefined> {
+    this.#host.budget.refused();
+    try {
+      this.#host.audit({ event: 'refused', call: this.#number, reason, status: refusalStatus(reason), ...facts });
+    } catch {
+      // The guest gets a refusal in any case; the attempt ends by its own watch on the audit.
+    }
+    await this.#answer(reason, detail);
+  }
+
+  /** Answers with a refusal; its connection ends with it, since what the guest sends on is not read. */
+  async #answer(reason: RouteRefusal, detail: string): Promise<void> {
+    const { format } = this.#host.rules;
+    const body = refusalBody(format, reason, detail);
+    const isWhole = this.#request.complete;
+    this.#request.resume();
+    if (this.#response.destroyed) return;
+    this.#response.writeHead(refusalStatus(reason), {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      'x-firecrew-reason': reason,
+      ...(refusalStatus(reason) === 429 ? { 'retry-after': '2' } : {}),
+      ...(isWhole ? {} : { connection: 'close' }),
+    });
+    await new Promise<void>((resolve) => {
+      this.#response.once('close', resolve);
+      this.#response.end(this.#request.method === 'HEAD' ? undefined : body);
+    });
+  }
+}
+
+interface Seen {
+  readonly status: number | undefined;
+  readonly usage: ReturnType<UsageMeter['end']>;
+  readonly leaks: number;
+  /** What the guest was told in place of an answer. */
+  readonly refusal?: RouteRefusal;
+  /** Nothing of the request reached the upstream. */
+  readonly isUnsent: boolean;
+  /** Ends the answer to the guest. */
+  readonly finish: () => void;
+}
+
+const UNSEEN = { status: undefined, usage: undefined, leaks: 0, isUnsent: false } as const;
+
+const HOST_DETAIL: Readonly<Partial<Record<RouteRefusal, string>>> = {
+  route_closed: 'the model route is open while the agent works',
+  lease_lost: 'this attempt has lost its lease',
+  calls_busy: 'too many calls at once; try again when one has ended',
+  bodies_busy: 'too many bytes of requests at once; try again when one has ended',
+  body_too_large: 'the body is larger than the model route takes',
+  body_timeout: 'the body did not come in time',
+  bad_request: 'the body did not come whole',
+  audit_unavailable: 'the audit could not be written, so nothing is forwarded',
+  credential_missing: 'the host has no credential for the model route yet',
+  upstream_unreachable: 'the upstream of the model route cannot be reached, or ended without an answer',
+  upstream_timeout: 'the upstream of the model route did not answer in time',
+};

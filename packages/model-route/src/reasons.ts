@@ -1,0 +1,97 @@
+/** Why the head of a request is refused. */
+export const HEAD_REFUSALS = [
+  'bad_request',
+  'bad_target',
+  'method_not_allowed',
+  'path_not_listed',
+  'query_not_listed',
+  'head_too_large',
+  'too_many_headers',
+  'bad_header',
+  'two_framings',
+  'repeated_header',
+  'upgrade_refused',
+  'encoding_refused',
+  'content_type_refused',
+  'body_too_large',
+] as const;
+
+/** Why the body of a request is refused. */
+export const BODY_REFUSALS = [
+  'body_not_json',
+  'body_too_deep',
+  'body_too_complex',
+  'field_not_listed',
+  'feature_refused',
+  'bad_model',
+  'model_not_listed',
+  'bad_output_limit',
+] as const;
+
+/** Why there is no budget for a request. `budget_reserved` passes: calls under way hold what is left. */
+export const BUDGET_REFUSALS = ['budget_reached', 'budget_reserved', 'model_not_priced'] as const;
+
+/** Why the host cannot serve a request. */
+export const HOST_REFUSALS = [
+  'body_timeout',
+  'route_closed',
+  'lease_lost',
+  'calls_busy',
+  'bodies_busy',
+  'audit_unavailable',
+  'credential_missing',
+  'isolation_missing',
+  'upstream_unreachable',
+  'upstream_timeout',
+  'upstream_answer_refused',
+] as const;
+
+export type HeadRefusal = (typeof HEAD_REFUSALS)[number];
+export type BodyRefusal = (typeof BODY_REFUSALS)[number];
+export type BudgetRefusal = (typeof BUDGET_REFUSALS)[number];
+export type HostRefusal = (typeof HOST_REFUSALS)[number];
+export type RouteRefusal = HeadRefusal | BodyRefusal | BudgetRefusal | HostRefusal;
+
+const STATUS: Readonly<Record<RouteRefusal, number>> = {
+  bad_request: 400,
+  bad_target: 400,
+  method_not_allowed: 405,
+  path_not_listed: 403,
+  query_not_listed: 400,
+  head_too_large: 431,
+  too_many_headers: 431,
+  bad_header: 400,
+  two_framings: 400,
+  repeated_header: 400,
+  upgrade_refused: 400,
+  encoding_refused: 415,
+  content_type_refused: 415,
+  body_too_large: 413,
+  body_not_json: 400,
+  body_too_deep: 400,
+  body_too_complex: 400,
+  field_not_listed: 403,
+  feature_refused: 403,
+  bad_model: 400,
+  model_not_listed: 403,
+  bad_output_limit: 400,
+  budget_reached: 403,
+  budget_reserved: 429,
+  model_not_priced: 403,
+  body_timeout: 408,
+  route_closed: 503,
+  lease_lost: 503,
+  calls_busy: 429,
+  bodies_busy: 429,
+  audit_unavailable: 503,
+  credential_missing: 503,
+  isolation_missing: 503,
+  upstream_unreachable: 502,
+  upstream_timeout: 504,
+  upstream_answer_refused: 502,
+};
+
+/** HTTP status of a refusal. */
+export function refusalStatus(reason: RouteRefusal): number {
+  return STATUS[reason];
+}
