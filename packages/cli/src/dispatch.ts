@@ -68,6 +68,13 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     await (await import('./commands/policy.ts')).policyCheckCommand(context, first(call), call.options),
   'policy explain': async (context, call) =>
     await (await import('./commands/policy.ts')).policyExplainCommand(context, first(call), json(call)),
+  'policy learn': async (context, call) =>
+    await (await import('./commands/policy-learn.ts')).policyLearnCommand(context, first(call), {
+      policy: text(call, 'policy'),
+      rule: text(call, 'rule') ?? 'learned',
+      out: text(call, 'out'),
+      json: json(call),
+    }),
   'policy audit': async (context, call) => await (await import('./commands/policy.ts')).policyAuditCommand(context, first(call)),
   'image build': async (context, call) =>
     await (await import('./commands/build-images.ts')).imageBuildCommand(context, call.args[0], call.options),

@@ -12,6 +12,13 @@ Examples:
 
 Exit codes: 0 allowed, 1 denied, 2 wrong usage or a policy that cannot be used. Nothing is run, looked up or dialled.`;
 
+const LEARN_EXAMPLES = `
+Examples:
+  $ firecrew policy learn 4k7q
+  $ firecrew policy learn 4k7q --policy ./firecrew.policy.yaml --rule docs --out ./new.policy.yaml
+
+Nothing is opened while it is learned: the mission ran under the policy it had. The diff is for a person to review; no policy is changed by it.`;
+
 /** The commands that ask what missions may reach. */
 export function addPolicy(program: Command, command: AddCommand): void {
   const policy = program.command('policy').description('ask what missions may reach, and what they did').exitOverride();
@@ -26,6 +33,12 @@ export function addPolicy(program: Command, command: AddCommand): void {
   command(policy, 'explain <id>', 'show what a mission reached and was refused, and what would allow it', 'policy explain')
     .addOption(json())
     .addHelpText('after', '\nExample:\n  $ firecrew policy explain 4k7q');
+  command(policy, 'learn <id>', 'write what a mission was refused as the least change of a policy, to review', 'policy learn')
+    .option('--policy <file>', 'the policy to change (default: that of the settings, else a new one)')
+    .option('--rule <name>', 'named rule that gets the hosts, NAME-setup for those of the set-up', 'learned')
+    .option('--out <file>', 'write the changed policy into this new file, too')
+    .addOption(json())
+    .addHelpText('after', LEARN_EXAMPLES);
   command(policy, 'audit <id>', 'print the egress audit of a mission as JSON, one line for each', 'policy audit').addHelpText(
     'after',
     '\nExample:\n  $ firecrew policy audit 4k7q > egress.jsonl',
