@@ -13,6 +13,13 @@ export async function commitAll(folder: string, message = 'more'): Promise<void>
   await git(folder, 'commit', '-q', '-m', message);
 }
 
+async function shallowClone(to: string): Promise<undefined> {
+  const origin = await makeRepository(`${to}.origin`, FILES);
+  await writeFile(join(origin, 'more.txt'), 'x');
+  await commitAll(origin);
+  execFileSync('git', ['clone', '-q', '--depth=1', `file://${origin}`, to]);
+}
+
 /** A repository that is unlike most, and what of it the agent gets and the branch holds. */
 export interface Oddity {
   readonly what: string;
@@ -89,17 +96,19 @@ export const ODDITIES: readonly Oddity[] = [
   },
   {
     what: 'that is a shallow clone',
-    make: async (to) => {
-      const origin = await makeRepository(`${to}.origin`, FILES);
-      await writeFile(join(origin, 'more.txt'), 'x');
-      await commitAll(origin);
-      execFileSync('git', ['clone', '-q', '--depth=1', `file://${origin}`, to]);
-      return undefined;
-    },
+    make: shallowClone,
     agent: 'git fsck --no-dangling && test "$(git rev-list --count HEAD)" = 1',
-    notes: ['the clone is shallow: the agent sees its short history (all of it after git fetch --unshallow)'],
+    notes: ['the clone is shallow: the agent sees its short history (send all of it with --unshallow)'],
     tree: ['add.js', 'done.txt', 'lib/a.txt', 'more.txt'],
     also: async (folder) => expect(await git(folder, 'fsck', '--no-dangling')).toBe(''),
+  },
+  {
+    what: 'that is a shallow clone, and is to travel whole,',
+    make: shallowClone,
+    args: ['--unshallow'],
+    agent: 'git fsck --no-dangling && test "$(git rev-list --count HEAD)" = 2',
+    tree: ['add.js', 'done.txt', 'lib/a.txt', 'more.txt'],
+    also: async (folder) => expect((await git(folder, 'rev-parse', '--is-shallow-repository')).trim()).toBe('true'),
   },
   {
     what: 'with a sparse checkout',
