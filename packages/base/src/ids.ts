@@ -1,7 +1,7 @@
 import { customAlphabet } from 'nanoid';
 
 /** What an id can name; each has its own prefix, so that a mission id is never taken for a turn id. */
-export type IdKind = 'mission' | 'phase' | 'run' | 'turn' | 'node' | 'workspace' | 'artifact' | 'token' | 'vm';
+export type IdKind = 'mission' | 'phase' | 'run' | 'turn' | 'node' | 'workspace' | 'artifact' | 'token' | 'vm' | 'seat';
 
 declare const brand: unique symbol;
 /** An id of one kind: `<prefix>_<16 characters of 0-9a-z without i l o u>`. */
@@ -25,6 +25,7 @@ const PREFIX: Readonly<Record<IdKind, string>> = {
   artifact: 'art',
   token: 'tok',
   vm: 'vm',
+  seat: 'set',
 };
 
 /** Characters of the random part: 16 of a 32-letter alphabet are 80 bits. */

@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander';
 import { type AddCommand, json, list } from './program/options.ts';
 import { addPolicy } from './program/policy-commands.ts';
+import { addSeats } from './program/seat-commands.ts';
 
 /** One parsed call: which command, with which arguments and options. Nothing has been done yet. */
 export interface Invocation {
@@ -70,6 +71,7 @@ export function buildProgram(version: string, onCall: (invocation: Invocation) =
   addRun(program, command);
   addMissions(program, command);
   addRecipes(program, command);
+  addSeats(program, command);
   addFleet(program, command);
   addImages(program, command);
   addPolicy(program, command);
@@ -124,6 +126,7 @@ function addRun(program: Command, command: AddCommand): void {
     .addOption(list('--input <name=text>', 'further input of the recipe (repeatable)'))
     .optionsGroup('Who does it:')
     .option('--agent-cmd <command>', "the agent's shell command")
+    .option('--seat <role>', "work under the key of this role's seat (firecrew seat --help)")
     .addOption(list('--agent-file <file>', 'file to send along, found in $FIRECREW_AGENT_DIR (repeatable)'))
     .addOption(new Option('--driver <driver>', 'what isolates the agent').choices(['process', 'qemu', 'firecracker']))
     .option('--allow-unisolated', 'accept that nothing isolates the agent (also FIRECREW_ALLOW_UNISOLATED=1)', false)

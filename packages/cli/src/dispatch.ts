@@ -12,6 +12,8 @@ const text = (call: Invocation, name: string): string | undefined => {
 const first = (call: Invocation): string => call.args[0] ?? '';
 const json = (call: Invocation): boolean => flag(call, 'json');
 
+const keyOptions = (call: Invocation) => ({ roles: call.args, dryRun: flag(call, 'dryRun'), json: json(call) });
+
 /** Each command loads what it needs, and nothing of the others. */
 const COMMANDS: Readonly<Record<string, Run>> = {
   up: async (context, call) => {
@@ -54,6 +56,17 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     }),
   fleet: async (context, call) => await (await import('./commands/fleet.ts')).fleetCommand(context, json(call)),
   'node token': async (context, call) => await (await import('./commands/fleet.ts')).nodeTokenCommand(context, json(call)),
+  'seat list': async (context, call) => await (await import('./commands/seats.ts')).seatListCommand(context, json(call)),
+  'seat link': async (context, call) =>
+    await (await import('./commands/seats.ts')).seatLinkCommand(context, first(call), { turns: text(call, 'turns'), json: json(call) }),
+  'seat unlink': async (context, call) => {
+    const options = { dryRun: flag(call, 'dryRun'), json: json(call) };
+    return await (await import('./commands/seats.ts')).seatUnlinkCommand(context, first(call), options);
+  },
+  'seat mint': async (context, call) => await (await import('./commands/seats.ts')).seatMintCommand(context, keyOptions(call)),
+  'seat rotate': async (context, call) => await (await import('./commands/seats.ts')).seatRotateCommand(context, keyOptions(call)),
+  'seat revoke': async (context, call) => await (await import('./commands/seats.ts')).seatRevokeCommand(context, keyOptions(call)),
+  'seat whoami': async (context, call) => await (await import('./commands/seats.ts')).seatWhoamiCommand(context, call.args[0], json(call)),
   'recipe list': async (context, call) => (await import('./commands/recipes.ts')).recipeListCommand(context, json(call)),
   'recipe show': async (context, call) => (await import('./commands/recipes.ts')).recipeShowCommand(context, first(call), json(call)),
   'node drain': async (context, call) =>

@@ -49,6 +49,11 @@ const CALLS: readonly (readonly [string, string, readonly string[], Record<strin
   ['image build', 'image build', [], { keepOwners: false, package: [] }],
   ['image build tools --from d --package a --package b', 'image build', ['tools'], { from: 'd', package: ['a', 'b'] }],
   ['image kernel --from k --modules m', 'image kernel', [], { from: 'k', modules: 'm' }],
+  ['seat link coder --turns 2', 'seat link', ['coder'], { turns: '2', json: false }],
+  ['seat mint a b --dry-run', 'seat mint', ['a', 'b'], { dryRun: true }],
+  ['seat mint', 'seat mint', [], { dryRun: false }],
+  ['seat whoami coder', 'seat whoami', ['coder'], {}],
+  ['run --seat coder', 'run', [], { seat: 'coder' }],
   ['image payload --level 3', 'image payload', [], { level: '3' }],
   ['image list --json', 'image list', [], { json: true }],
   ['image verify a b', 'image verify', ['a', 'b'], { json: false }],
@@ -88,6 +93,8 @@ describe('the command line', () => {
     'image export a',
     'image build a b',
     'image build --arch x',
+    'seat revoke',
+    'seat link',
     '',
   ])('refuses %j', (words) => {
     expect(() => parse(...words.split(' ').filter((word) => word !== ''))).toThrow(CommanderError);

@@ -70,6 +70,8 @@ export interface MissionAggregate {
   readonly id: string;
   readonly state: MissionState;
   readonly cancelRequested: boolean;
+  /** Why it is cancelled, where that is not a caller's wish. */
+  readonly cancelDetail?: string;
   readonly phases: readonly Phase[];
   /** Turns of all runs, oldest first. */
   readonly turns: readonly Turn[];

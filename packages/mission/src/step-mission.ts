@@ -34,7 +34,8 @@ export type MissionInput =
       readonly verified: boolean;
     }
   | { readonly type: 'delivery_recorded'; readonly phaseId: string; readonly ok: boolean; readonly detail: string }
-  | { readonly type: 'cancel' }
+  /** `detail` says why, where it is not a caller's wish: what the cancellation ends carries it. */
+  | { readonly type: 'cancel'; readonly detail?: string }
   | { readonly type: 'retry'; readonly phaseId?: string };
 
 /** What is told to those who follow the mission. */
@@ -100,7 +101,7 @@ export function stepMission(mission: MissionAggregate, input: MissionInput, cont
     case 'delivery_recorded':
       return onDelivered(mission, input, context);
     case 'cancel':
-      return cancel(mission, context);
+      return cancel(mission, input.detail, context);
     case 'retry':
       return retry(mission, input.phaseId, context);
   }
@@ -157,14 +158,22 @@ function onAttemptEnded(
 ): StepResult {
   const found = findAttempt(mission, input);
   if (!found.ok) return found;
-  const { turn, retrying } = applyAttemptEnd(found.turn, input, mission.cancelRequested);
-  const fact = turnEnded(turn, input.attempt, input.outcome, input.detail, retrying);
+  const detail = detailOfEnd(mission, input);
+  const { turn, retrying } = applyAttemptEnd(found.turn, { ...input, detail }, mission.cancelRequested);
+  const fact = turnEnded(turn, input.attempt, input.outcome, detail, retrying);
   const stepped = withTurn(mission, turn);
   if (retrying) return settle(stepped, [fact], context);
   if (input.outcome.kind !== 'completed') {
-    return settle(endRun(stepped, turn, input.outcome, input.detail, resultOf(turn, input.attempt)), [fact], context);
+    return settle(endRun(stepped, turn, input.outcome, detail, resultOf(turn, input.attempt)), [fact], context);
   }
   return settle(advanceRun(stepped, turn, input.attempt, context), [fact], context);
+}
+
+/** What a cancellation ended says why, as far as that was not a caller's wish; what ended by itself keeps its own words. */
+function detailOfEnd(mission: MissionAggregate, end: { readonly outcome: Outcome; readonly detail: string }): string {
+  const wasEnded = end.outcome.kind === 'cancelled' || end.outcome.kind === 'lost';
+  if (!wasEnded || mission.cancelDetail === undefined) return end.detail;
+  return end.detail === '' ? mission.cancelDetail : `${mission.cancelDetail}; ${end.detail}`;
 }
 
 /** A turn of a run has succeeded: the next turns of its topology, or the end of the run. */
@@ -199,22 +208,24 @@ function onDelivered(
   return settle(withPhase(mission, { ...phase, delivery: 'done', detail, deliveryFailed: !input.ok }), [], context);
 }
 
-function cancel(mission: MissionAggregate, context: StepContext): StepResult {
+function cancel(mission: MissionAggregate, why: string | undefined, context: StepContext): StepResult {
+  const cancelled = { ...mission, cancelRequested: true, ...(why === undefined ? {} : { cancelDetail: why }) };
   if (mission.state === 'draft')
     return settle(
-      { ...mission, state: 'cancelled', cancelRequested: true },
+      { ...cancelled, state: 'cancelled' },
       [{ kind: 'mission.cancel_requested' }, { kind: 'mission.closed', state: 'cancelled' }],
       context,
     );
   if (mission.state !== 'running') return refuse('mission_ended');
-  if (mission.cancelRequested) return { ok: true, mission, facts: [] };
-  let next: MissionAggregate = { ...mission, cancelRequested: true };
+  if (mission.cancelRequested) return { ok: true, mission: cancelled, facts: [] };
+  const detail = why ?? 'cancelled before it was placed';
+  let next: MissionAggregate = cancelled;
   const facts: MissionFact[] = [{ kind: 'mission.cancel_requested' }];
   for (const turn of mission.turns) {
     const ended = applyCancelToTurn(turn);
     if (ended === turn) continue;
-    facts.push(turnEnded(ended, ended.attempt, { kind: 'cancelled' }, 'cancelled before it was placed', false));
-    next = endRun(withTurn(next, ended), ended, { kind: 'cancelled' }, 'cancelled before it was placed', lastTree(ended));
+    facts.push(turnEnded(ended, ended.attempt, { kind: 'cancelled' }, detail, false));
+    next = endRun(withTurn(next, ended), ended, { kind: 'cancelled' }, detail, lastTree(ended));
   }
   return settle(next, facts, context);
 }
@@ -226,7 +237,8 @@ function retry(mission: MissionAggregate, phaseId: string | undefined, context: 
   if (wanted.state !== 'failed') return refuse('phase_not_retryable');
   const reopened = reopenPhases(mission.phases, wanted);
   const fact = { kind: 'mission.retried', phaseId: wanted.id, reopened: reopened.count } as const;
-  return settle({ ...mission, state: 'running', cancelRequested: false, phases: reopened.phases }, [fact], context);
+  const { cancelDetail: _, ...rest } = mission;
+  return settle({ ...rest, state: 'running', cancelRequested: false, phases: reopened.phases }, [fact], context);
 }
 
 /** Moves phases and mission as far as they go by themselves: close, skip, start the next, end. */

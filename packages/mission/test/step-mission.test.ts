@@ -111,6 +111,27 @@ describe('a mission', () => {
     expect(wantedActions(mission)).toEqual([{ type: 'deliver', phaseId: 'p0', turnId: 'turn-2', attempt: 1, verified: false }]);
   });
 
+  it.each<[string, Outcome, string]>([
+    ['was called off', { kind: 'cancelled' }, 'seat_revoked: why'],
+    ['was lost meanwhile', { kind: 'lost', reason: 'node_lost' }, 'seat_revoked: why; no word'],
+    ['failed by itself', { kind: 'gate_capped' }, 'no word'],
+  ])('that is cancelled for a reason tells it with an attempt that %s, which is not tried again', (_what, outcome, detail) => {
+    const because = (): MissionInput => ({ type: 'cancel', detail: 'seat_revoked: why' });
+    const said = outcome.kind === 'cancelled' ? '' : 'no word';
+    const ended = (now: MissionAggregate): MissionInput => ({ ...end(outcome, null)(now), detail: said }) as MissionInput;
+    const { mission } = run(draftMission(2), [launch, reserve, because, ended]);
+    expect(mission.turns[0]?.attempts.map((attempt) => attempt.detail)).toEqual([detail]);
+    expect([mission.state, ...states(mission)]).toEqual(['cancelled', 'failed', 'skipped']);
+    expect(mission.phases[0]?.detail).toBe(detail);
+  });
+
+  it('that is cancelled for a reason before it is placed says so, and one that was being cancelled takes the reason', () => {
+    const because = (): MissionInput => ({ type: 'cancel', detail: 'seat_revoked: why' });
+    expect(run(draftMission(1), [launch, because]).mission.phases[0]?.detail).toBe('seat_revoked: why');
+    const twice = run(draftMission(1), [launch, reserve, () => ({ type: 'cancel' }), because, end({ kind: 'cancelled' }, null)]);
+    expect(twice.mission.phases[0]?.detail).toBe('seat_revoked: why');
+  });
+
   it('skips the phases behind a failed one, and a retry reopens them', () => {
     const failed = [launch, reserve, end({ kind: 'setup_failed' }, null)];
     const first = run(draftMission(3), failed);

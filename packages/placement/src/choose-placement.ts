@@ -1,4 +1,5 @@
 import { type FitNode, judgeNode, type NodeVerdict, type PlacementNeed, type UnfitNode } from './judge-node.ts';
+import type { SeatBusy } from './judge-seat.ts';
 import { LONGEST_WAIT_MS } from './limits.ts';
 import type { NodeRecord } from './node-record.ts';
 import { compareFit } from './rank-fit.ts';
@@ -23,8 +24,9 @@ export interface Survey {
   readonly unfit: readonly UnfitNode[];
 }
 
-/** The placer's answer. `never_fits` and `no_capable_node` are permanent; the two of the fleet queue the turn. */
+/** The placer's answer. `never_fits` and `no_capable_node` are permanent; the two of the fleet and the one of the seat queue the turn. */
 export type Placement =
+  | SeatBusy
   | {
       readonly verdict: 'chosen';
       readonly nodeId: string;

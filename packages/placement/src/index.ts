@@ -19,6 +19,7 @@ export {
   surveyNodes,
 } from './choose-placement.ts';
 export { type FitNode, judgeNode, type NodeVerdict, type PlacementNeed, type UnfitNode } from './judge-node.ts';
+export { judgeSeat, type SeatBusy, type SeatRoom } from './judge-seat.ts';
 export {
   BASELINE_SETTLE_MS,
   DISK_PER_PROCESS_MIB,

@@ -1,5 +1,6 @@
 import { type Placement, placeOn, refusePlacement } from './choose-placement.ts';
 import { judgeNode, type PlacementNeed } from './judge-node.ts';
+import { judgeSeat, type SeatRoom } from './judge-seat.ts';
 import type { NodeRecord } from './node-record.ts';
 import { type FitRanking, rankFit } from './rank-fit.ts';
 import { DEFAULT_SIZINGS, type Sizings } from './size-demand.ts';
@@ -9,6 +10,8 @@ export interface BatchTurn extends PlacementNeed {
   /** The id of the VM to be; a node that already holds it counts it once. */
   readonly vmId: string;
   readonly preferred?: string;
+  /** Seat that the turn works under; it takes one of its leases. */
+  readonly seatId?: string;
 }
 
 /** Many turns to place at once on one view of the fleet. */
@@ -17,6 +20,8 @@ export interface BatchRequest {
   readonly nodes: readonly NodeRecord[];
   readonly nowMs: number;
   readonly sizings?: Sizings;
+  /** Seats that are linked, with what is held of them; default none. */
+  readonly seats?: readonly SeatRoom[];
 }
 
 /** One turn's answer. */
@@ -27,14 +32,19 @@ export interface BatchPlacement {
 
 /**
  * Places turns in their order, each on what the ones before it left. Each node is judged again only after it took a turn,
- * so a batch costs nodes + turns judgements for each distinct need, and a turn the logarithm of the nodes.
+ * so a batch costs nodes + turns judgements for each distinct need, and a turn the logarithm of the nodes. A turn of a seat
+ * takes one of its leases; where none is left it waits, and holds back nobody.
  */
 export function planBatch(request: BatchRequest): readonly BatchPlacement[] {
   const sizings = request.sizings ?? DEFAULT_SIZINGS;
   const records = [...request.nodes];
   const indexOf = new Map(records.map((node, index) => [node.id, index]));
   const views = new Map<string, View>();
+  const seats = new Map((request.seats ?? []).map((seat) => [seat.id, seat]));
   return request.turns.map((turn) => {
+    const seat = turn.seatId === undefined ? undefined : seats.get(turn.seatId);
+    const busy = turn.seatId === undefined ? undefined : judgeSeat(turn.seatId, seat);
+    if (busy !== undefined) return { vmId: turn.vmId, placement: busy };
     const view = viewOf(views, turn, () => rankFit(records.map((node) => judgeNode(node, turn, sizings, request.nowMs))));
     const placement = placeTurn(view, turn, indexOf);
     const index = placement.verdict === 'chosen' ? indexOf.get(placement.nodeId) : undefined;
@@ -42,6 +52,7 @@ export function planBatch(request: BatchRequest): readonly BatchPlacement[] {
     if (placement.verdict === 'chosen' && index !== undefined && node !== undefined) {
       const next = { ...node, reserved: [...node.reserved, { vmId: turn.vmId, driver: placement.driver, ...placement.claim }] };
       records[index] = next;
+      if (seat !== undefined) seats.set(seat.id, { ...seat, held: seat.held + 1 });
       for (const each of views.values()) {
         each.ranking.replace(index, judgeNode(next, each.need, sizings, request.nowMs));
         each.refusal = undefined;

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { deliverySchema, missionEndSchema, missionStateSchema, phaseStateSchema } from './mission-event.ts';
 import { nodeCapabilitiesSchema, nodeHealthSchema } from './node-link.ts';
 import { outcomeSchema } from './outcome.ts';
+import { seatRefSchema } from './seats.ts';
 import {
   addressRulesSchema,
   allowListSchema,
@@ -147,6 +148,7 @@ export const missionSummarySchema = z.object({
   endedAt: timeSchema.nullable(),
   branch: z.string().nullable(),
   outcome: outcomeSchema.nullable(),
+  seat: seatRefSchema.nullable().optional().describe('Seat it works under; null or absent: the caller of the workspace itself.'),
 });
 export type MissionSummary = z.infer<typeof missionSummarySchema>;
 

@@ -150,6 +150,28 @@ export {
   runRecordSchema,
 } from './record.ts';
 export {
+  DEFAULT_SEAT_TURNS,
+  linkSeatRequestSchema,
+  MAX_SEAT_TURNS,
+  type MintedSeatKey,
+  mintedSeatKeySchema,
+  mintSeatKeyRequestSchema,
+  revokeSeatKeyRequestSchema,
+  type SeatRef,
+  type SeatRevoked,
+  type SeatView,
+  seatIdSchema,
+  seatKeyIdSchema,
+  seatListSchema,
+  seatPaths,
+  seatRefSchema,
+  seatRevokedSchema,
+  seatRoleSchema,
+  seatViewSchema,
+  type Whoami,
+  whoamiSchema,
+} from './seats.ts';
+export {
   type AttemptStep,
   attemptStepSchema,
   type EgressLine,

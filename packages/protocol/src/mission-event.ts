@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { outcomeSchema } from './outcome.ts';
+import { seatRefSchema } from './seats.ts';
 import { turnEventBodySchema } from './turn-event.ts';
 import { attemptSchema, countSchema, gitShaSchema, nodeIdSchema, phaseIdSchema, timeSchema, turnIdSchema } from './values.ts';
 
@@ -55,7 +56,7 @@ const turn = {
 
 /** What happened to a mission, in the order of its sequence. */
 export const missionEventBodySchema = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('mission.created'), title: z.string() }),
+  z.object({ kind: z.literal('mission.created'), title: z.string(), seat: seatRefSchema.optional() }),
   z.object({ kind: z.literal('mission.started') }),
   z.object({ kind: z.literal('mission.cancel_requested') }),
   z.object({ kind: z.literal('mission.retried'), ...phase, reopened: countSchema }),

@@ -8,6 +8,7 @@ import {
   roundRecordSchema,
   verificationSchema,
 } from './outcome.ts';
+import { seatRefSchema } from './seats.ts';
 import {
   addressRulesSchema,
   attemptSchema,
@@ -33,6 +34,7 @@ export const runRecordSchema = z.object({
   attempt: attemptSchema,
   epoch: epochSchema,
   nodeId: nodeIdSchema.nullable(),
+  seat: seatRefSchema.optional().describe('Seat it was done under; absent: the caller of the workspace itself.'),
   task: z.string(),
   agentCommand: z.string(),
   backend: z.string(),

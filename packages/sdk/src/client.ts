@@ -1,3 +1,4 @@
+// size: the API of a server is one class, with a few lines for each call
 import { createReadStream } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
@@ -14,9 +15,11 @@ import {
   joinTokenReplySchema,
   type LogChunk,
   logChunkSchema,
+  type MintedSeatKey,
   type MissionEvent,
   type MissionSummary,
   type MissionView,
+  mintedSeatKeySchema,
   missionEventSchema,
   missionSummarySchema,
   missionViewSchema,
@@ -25,9 +28,17 @@ import {
   policyExplanationSchema,
   policyVerdictSchema,
   retryReplySchema,
+  type SeatRevoked,
+  type SeatView,
   type ServerInfo,
+  seatListSchema,
+  seatPaths,
+  seatRevokedSchema,
+  seatViewSchema,
   serverInfoSchema,
   uploadReplySchema,
+  type Whoami,
+  whoamiSchema,
 } from '@firecrew/protocol';
 import type { Dispatcher } from 'undici';
 import * as z from 'zod';
@@ -222,6 +233,36 @@ export class FirecrewClient {
       synthetic: head('synthetic') === 'true',
       awaitingApproval: head('awaiting-approval') === 'true',
     };
+  }
+
+  /** Whom the token of this client stands for. */
+  async whoami(): Promise<Whoami> {
+    return await sendFor(this.#context, get(seatPaths.whoami), whoamiSchema);
+  }
+
+  /** The seats of the workspace, by role. */
+  async seats(): Promise<SeatView[]> {
+    return (await sendFor(this.#context, get(seatPaths.seats), seatListSchema)).seats;
+  }
+
+  /** Makes the seat of a role, or links it again. For an operator's token, as are the three below. */
+  async linkSeat(role: string, options: { readonly maxTurns?: number } = {}): Promise<SeatView> {
+    return await sendFor(this.#context, post(seatPaths.seats, { role, ...options }), seatViewSchema);
+  }
+
+  /** Unlinks a seat: its keys are revoked, and what runs or waits under it is ended. */
+  async unlinkSeat(seatId: string): Promise<SeatRevoked> {
+    return await sendFor(this.#context, post(seatPaths.unlink(encodeURIComponent(seatId)), {}), seatRevokedSchema);
+  }
+
+  /** Makes a key of a seat. The answer alone holds its secret. */
+  async mintSeatKey(seatId: string, name: string): Promise<MintedSeatKey> {
+    return await sendFor(this.#context, post(seatPaths.keys(encodeURIComponent(seatId)), { name }), mintedSeatKeySchema);
+  }
+
+  /** Revokes a key. What runs or waits under it is ended, or goes on under `successor`, a live key of the same seat. */
+  async revokeSeatKey(keyId: string, options: { readonly successor?: string } = {}): Promise<SeatRevoked> {
+    return await sendFor(this.#context, post(seatPaths.revoke(encodeURIComponent(keyId)), options), seatRevokedSchema);
   }
 
   /** Capacity as the placer sees it. */

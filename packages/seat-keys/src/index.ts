@@ -28,6 +28,8 @@ export {
   REVOKE_OUTCOMES,
   type ResolveReason,
   type RevokeOutcomeKind,
+  ROTATE_OUTCOMES,
+  type RotateOutcomeKind,
   SeatKeysError,
   type SeatKeysErrorCode,
   STORE_FAULTS,
@@ -43,5 +45,6 @@ export {
   resolveSeatKey,
 } from './resolve-seat-key.ts';
 export { type RevokeOutcome, revokeSeatKeys } from './revoke-seat-keys.ts';
+export { type RotateOutcome, rotateSeatKeys } from './rotate-seat-keys.ts';
 export { SeatKey } from './seat-key.ts';
 export { describeStoreError, type StoreError, storeErrorOf } from './store-error.ts';

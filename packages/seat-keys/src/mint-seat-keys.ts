@@ -88,34 +88,63 @@ async function mintOne(run: MintRun, store: KeyStore, target: SeatTarget): Promi
   if (known.status === 'unreadable') return failed(role, `whether a key is stored could not be read: ${describeStoreError(known.error)}`);
   if (known.status === 'found') return { role, outcome: 'already_stored' };
   if (run.dryRun === true) return { role, outcome: 'minted', detail: 'dry run' };
+  const minted = await mintKey(run, role, seatId);
+  if (minted.status !== 'minted') return { role, outcome: minted.status, detail: minted.detail };
+  const trouble = await storeMinted(run, store, seatId, minted);
+  return trouble === undefined ? { role, outcome: 'minted' } : failed(role, trouble);
+}
+
+/** A key that the server has just made, or why there is none. */
+export type Minted =
+  | { readonly status: 'minted'; readonly key: SeatKey; readonly keyId: string }
+  | { readonly status: 'forbidden' | 'failed'; readonly detail: string };
+
+export async function mintKey(run: MintRun, role: string, seatId: string): Promise<Minted> {
   const name = `firecrew ${run.nodeName} ${role}`;
+  const none = (detail: string): Minted => ({ status: 'failed', detail });
   const reply = await run.issuer.mint({ seatId, name }).catch(() => ({ status: 'unreachable' as const }));
-  if (reply.status === 403) return { role, outcome: 'forbidden', detail: 'the server does not let this account mint seat keys' };
-  if (reply.status === 'unreachable') {
-    return failed(role, `the server gave no answer; look there for a key called "${name}" and revoke it`);
-  }
-  if (!isSuccess(reply.status)) return failed(role, `the server answered ${reply.status}`);
+  if (reply.status === 403) return { status: 'forbidden', detail: 'the server does not let this account mint seat keys' };
+  if (reply.status === 'unreachable') return none(`the server gave no answer; look there for a key called "${name}" and revoke it`);
+  if (!isSuccess(reply.status)) return none(`the server answered ${reply.status}`);
   const { key, keyId } = 'key' in reply ? reply : {};
-  if (key === undefined || key.reveal() === '') return failed(role, 'the answer of the server holds no key');
+  if (key === undefined || key.reveal() === '') return none('the answer of the server holds no key');
   if (keyId === undefined || keyId === '') {
-    return failed(
-      role,
+    return none(
       `the server gave a key without an id, which could never be revoked, so it was thrown away: A LIVE KEY called "${name}" EXISTS; revoke it on the server`,
     );
   }
-  const stored = await writeSafely(store, address, { key, keyId, seatId, workspaceId: run.workspaceId, createdAt: run.now });
-  if (stored.status === 'done') return { role, outcome: 'minted' };
-  return failed(role, await takeBack(run.issuer, keyId, stored.error));
+  return { status: 'minted', key, keyId };
+}
+
+/** Stores a new key; one that cannot be stored is taken back, and what became of it is the answer. */
+export async function storeMinted(
+  run: MintRun,
+  store: KeyStore,
+  seatId: string,
+  { key, keyId }: { readonly key: SeatKey; readonly keyId: string },
+): Promise<string | undefined> {
+  const record = { key, keyId, seatId, workspaceId: run.workspaceId, createdAt: run.now };
+  const stored = await writeSafely(store, addressOf(run, seatId), record);
+  return stored.status === 'done' ? undefined : await takeBack(run.issuer, keyId, stored.error);
+}
+
+export async function revokeSafely(
+  issuer: Issuer,
+  keyId: string,
+  successor?: string,
+): Promise<{ readonly status: number | 'unreachable' }> {
+  return await issuer.revoke(keyId, ...(successor === undefined ? [] : [{ successor }])).catch(() => ({ status: 'unreachable' as const }));
 }
 
 async function takeBack(issuer: Issuer, keyId: string, error: StoreError): Promise<string> {
   const why = `the new key could not be stored: ${describeStoreError(error)}`;
-  const { status } = await issuer.revoke(keyId).catch(() => ({ status: 'unreachable' as const }));
+  const { status } = await revokeSafely(issuer, keyId);
   if (isSuccess(status) || status === 404) return `${why}; it was taken back`;
   return `${why}; the key ${safeId(keyId)} IS STILL VALID AND HELD BY NOBODY: revoke it on the server`;
 }
 
-async function probeStore(store: KeyStore, run: MintRun): Promise<StoreError | undefined> {
+/** Proves the store writable by a throw-away entry that is read back and cleared; gives what is wrong with it. */
+export async function probeStore(store: KeyStore, run: MintRun): Promise<StoreError | undefined> {
   const address = addressOf(run, PROBE_SEAT);
   const record: StoredKey = { key: new SeatKey('probe'), workspaceId: run.workspaceId, seatId: PROBE_SEAT, createdAt: run.now };
   const written = await writeSafely(store, address, record);

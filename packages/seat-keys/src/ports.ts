@@ -51,8 +51,8 @@ export interface MintReply {
 /** Makes and ends keys on the server. */
 export interface Issuer {
   mint(request: { readonly seatId: string; readonly name: string }): Promise<MintReply>;
-  /** Gives the HTTP status. */
-  revoke(keyId: string): Promise<{ readonly status: number | 'unreachable' }>;
+  /** Gives the HTTP status. A `successor` is the id of a live key of the same seat under which what runs goes on. */
+  revoke(keyId: string, options?: { readonly successor?: string }): Promise<{ readonly status: number | 'unreachable' }>;
   /** Asks the server for the right to mint itself, which is another than the right to list. */
   askMintRight(): Promise<{ readonly status: number | 'unreachable' }>;
 }

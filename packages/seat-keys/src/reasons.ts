@@ -13,6 +13,11 @@ export const REVOKE_OUTCOMES = ['revoked', 'not_stored', 'no_seat', 'failed'] as
 /** One member of {@link REVOKE_OUTCOMES}. */
 export type RevokeOutcomeKind = (typeof REVOKE_OUTCOMES)[number];
 
+/** What became of one role when keys were exchanged; closed. */
+export const ROTATE_OUTCOMES = ['rotated', 'not_stored', 'no_seat', 'forbidden', 'failed'] as const;
+/** One member of {@link ROTATE_OUTCOMES}. */
+export type RotateOutcomeKind = (typeof ROTATE_OUTCOMES)[number];
+
 /** Codes of a store's failure; closed, so that no raw text of a helper has to travel. */
 export const STORE_FAULTS = ['locked', 'denied', 'helper_missing', 'helper_failed', 'io', 'corrupt', 'timed_out', 'unknown'] as const;
 /** One member of {@link STORE_FAULTS}. */

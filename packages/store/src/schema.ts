@@ -37,18 +37,40 @@ export const workspaces = pgTable('workspaces', {
   createdAt: created(),
 });
 
-/** Bearer tokens of the API; only the SHA-256 of a token is kept. */
-export const apiTokens = pgTable('api_tokens', {
-  id: text('id').primaryKey(),
-  workspaceId: text('workspace_id')
-    .notNull()
-    .references(() => workspaces.id),
-  name: text('name').notNull(),
-  hash: text('hash').notNull().unique(),
-  role: text('role').$type<'operator' | 'member'>().notNull(),
-  createdAt: created(),
-  revokedAt: time('revoked_at'),
-});
+/** Identities of roles in a workspace. One that is unlinked keeps its row, so that its missions still name it. */
+export const seats = pgTable(
+  'seats',
+  {
+    id: text('id').primaryKey(),
+    workspaceId: text('workspace_id')
+      .notNull()
+      .references(() => workspaces.id),
+    role: text('role').notNull(),
+    linked: boolean('linked').notNull().default(true),
+    /** Turns that may run under it at once. */
+    maxTurns: integer('max_turns').notNull(),
+    createdAt: created(),
+  },
+  (table) => [uniqueIndex('seats_by_role').on(table.workspaceId, table.role), check('seat_turns', sql`${table.maxTurns} >= 1`)],
+);
+
+/** Bearer tokens of the API, seat keys among them; only the SHA-256 of a token is kept. */
+export const apiTokens = pgTable(
+  'api_tokens',
+  {
+    id: text('id').primaryKey(),
+    workspaceId: text('workspace_id')
+      .notNull()
+      .references(() => workspaces.id),
+    name: text('name').notNull(),
+    hash: text('hash').notNull().unique(),
+    role: text('role').$type<'operator' | 'member' | 'seat'>().notNull(),
+    seatId: text('seat_id').references(() => seats.id),
+    createdAt: created(),
+    revokedAt: time('revoked_at'),
+  },
+  (table) => [check('token_of_seat', sql`(${table.role} = 'seat') = (${table.seatId} is not null)`)],
+);
 
 /** Single-use tokens with which a node joins. */
 export const joinTokens = pgTable('join_tokens', {
@@ -97,6 +119,13 @@ export const missions = pgTable(
     title: text('title').notNull(),
     state: text('state').$type<MissionState>().notNull(),
     cancelRequested: boolean('cancel_requested').notNull().default(false),
+    /** Why it was cancelled, where that was not a caller's wish. */
+    cancelDetail: text('cancel_detail'),
+    seatId: text('seat_id').references(() => seats.id),
+    /** The key that it depends on: the one it was made with, or the one that took over. */
+    seatKeyId: text('seat_key_id').references(() => apiTokens.id),
+    /** Its seat or key was revoked: nothing of it is placed or renewed any more. */
+    seatRevoked: boolean('seat_revoked').notNull().default(false),
     version: integer('version').notNull().default(0),
     nextEventSeq: integer('next_event_seq').notNull().default(1),
     spec: jsonb('spec').$type<CreateMission>().notNull(),
@@ -109,6 +138,7 @@ export const missions = pgTable(
   (table) => [
     index('missions_by_state').on(table.state),
     index('missions_by_age').on(table.workspaceId, table.createdAt),
+    index('missions_by_seat').on(table.seatId),
     check('mission_state', sql`${table.state} in ('draft', 'running', 'completed', 'failed', 'cancelled')`),
   ],
 );

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { newId } from '@firecrew/base';
 import { type CreateMissionInput, type MissionEventBody, type MissionView, serverFileSchema, shimIdentitySchema } from '@firecrew/protocol';
 import { FirecrewClient } from '@firecrew/sdk';
-import { type RunningPostgres, startPostgres } from '@firecrew/store';
+import { connectDatabase, type RunningPostgres, startPostgres, tables } from '@firecrew/store';
 import { ManagedProcess } from './managed-process.ts';
 import { linesNaming, processesOf, processesOfAttempt, type SeenProcess, sendSignal } from './processes.ts';
 import { uploadRepository } from './repository.ts';
@@ -83,8 +83,7 @@ export class Installation {
       environment,
       at('log/node-agent.log'),
     );
-    const url = async () => serverFileSchema.parse(JSON.parse(await readFile(at('run/server.json'), 'utf8'))).url;
-    this.client = new FirecrewClient({ url, token });
+    this.client = this.clientOf(token);
   }
 
   /** Starts one and waits until it can place a turn. */
@@ -121,6 +120,22 @@ export class Installation {
 
   get databasePid(): number {
     return this.#database.pid;
+  }
+
+  /** A client under any token. */
+  clientOf(token: string): FirecrewClient {
+    const file = join(this.home, 'run/server.json');
+    return new FirecrewClient({ url: async () => serverFileSchema.parse(JSON.parse(await readFile(file, 'utf8'))).url, token });
+  }
+
+  /** Asks the database itself. */
+  async query(text: string, values: readonly unknown[] = []): Promise<unknown[]> {
+    const { pool, close } = await connectDatabase({ connection: this.#database.connection, schema: tables });
+    try {
+      return (await pool.query(text, [...values])).rows;
+    } finally {
+      await close();
+    }
   }
 
   /** Waits until the killed database is settled, and starts it again. */

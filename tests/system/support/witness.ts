@@ -31,6 +31,11 @@ export class Witness {
     return (this.#server.address() as AddressInfo).port;
   }
 
+  /** Connections that are open now. */
+  get connections(): number {
+    return this.#sockets.size;
+  }
+
   /** What a mission needs in `egress` to reach this server. */
   get egress() {
     return { allow: [`localhost:${this.port}/tcp`], addressRules: [{ host: 'localhost', addresses: ['127.0.0.1'] }] };

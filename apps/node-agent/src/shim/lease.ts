@@ -20,6 +20,11 @@ export class Lease {
     this.#sentAtMs = Math.max(this.#sentAtMs, sentAtMs);
   }
 
+  /** Ends the right to act before its time; no renewal gives it back. */
+  end(): void {
+    this.#lost = true;
+  }
+
   /** Whether the attempt may still act. Once it may not, it never may again. */
   isValid(): boolean {
     if (!this.#lost && this.leftMs() <= 0) this.#lost = true;

@@ -10,6 +10,7 @@ import { firecrackerDriverOf } from '../vm/firecracker-settings.ts';
 import { layerStoreOf } from '../vm/layer-settings.ts';
 import { qemuDriverOf } from '../vm/qemu-settings.ts';
 import type { AttemptContext, LayerPlace } from './attempt-context.ts';
+import { callOff } from './call-off.ts';
 import { serveControl } from './control-server.ts';
 import { EgressGate } from './egress-gate.ts';
 import { EventSpool } from './event-spool.ts';
@@ -42,8 +43,8 @@ async function main(root: string): Promise<void> {
   const control = await serveControl(paths.control, (request) => answer(context, run, request));
   const watch = setInterval(() => watchBounds(context, run), WATCH_EVERY_MS);
   // Stopped by its keeper: what the VM holds is collected all the same.
-  process.on('SIGTERM', () => run.interrupt({ type: 'cancel' }));
-  process.on('SIGINT', () => run.interrupt({ type: 'cancel' }));
+  process.on('SIGTERM', () => callOff(context, run));
+  process.on('SIGINT', () => callOff(context, run));
   const probe = await context.driver.probe();
   context.state.isolation = probe.isolation;
   context.model.onBudgetReached(() => setTimeout(() => run.interrupt({ type: 'budget_exceeded', detail: BUDGET_DETAIL }), BUDGET_GRACE_MS));
@@ -144,7 +145,7 @@ function watchBounds(context: AttemptContext, run: AttemptRun): void {
 async function answer(context: AttemptContext, run: AttemptRun, request: ControlRequest): Promise<ControlReply> {
   const { spec, lease, state, gate } = context;
   if (request.t === 'status' && request.modelCredential !== undefined) context.model.setCredential(request.modelCredential);
-  if (request.t === 'cancel') run.interrupt({ type: 'cancel' });
+  if (request.t === 'cancel') callOff(context, run);
   if (request.t === 'renew') {
     lease.renew(request.sentAtUptimeMs);
     if (request.egress !== undefined) takeEgress(context, request.egress);

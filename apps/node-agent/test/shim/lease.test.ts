@@ -24,6 +24,14 @@ describe('a lease', () => {
     expect(lease.isValid()).toBe(false);
   });
 
+  it('that is ended before its time stays ended', () => {
+    const lease = new Lease(() => 5, 1_000, 0);
+    expect(lease.isValid()).toBe(true);
+    lease.end();
+    lease.renew(5);
+    expect(lease.isValid()).toBe(false);
+  });
+
   it('believes no renewal from the future', () => {
     let now = 0;
     const lease = new Lease(() => now, 10, 0);

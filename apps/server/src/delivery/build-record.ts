@@ -4,6 +4,7 @@ import { type Delivery, GENERATION, type RunRecord, runRecordSchema } from '@fir
 import { type MissionRow, tables } from '@firecrew/store';
 import { and, eq } from 'drizzle-orm';
 import type { ServerContext } from '../context.ts';
+import { seatOf } from '../http/mission-view.ts';
 
 /** The row of an attempt, or `attempt_unknown`. */
 export async function attemptRow(context: ServerContext, turnId: string, attempt: number) {
@@ -29,6 +30,7 @@ export async function buildRecord(
   if (request === undefined || base === null || phase.run === null)
     throw new CodedError('base_missing', `phase ${phase.id} cannot be described`, { id: phase.id });
   const { result } = attempt;
+  const seat = await seatOf(context, row);
   const ended = (attempt.endedAt ?? new Date(row.createdAt)).toISOString();
   return runRecordSchema.parse({
     generation: GENERATION,
@@ -39,6 +41,7 @@ export async function buildRecord(
     attempt: action.attempt,
     epoch: attempt.epoch,
     nodeId: attempt.nodeId,
+    ...(seat === null ? {} : { seat }),
     task: request.task,
     agentCommand: spec.agent.command,
     backend: spec.agent.backend,

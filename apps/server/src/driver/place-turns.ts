@@ -9,12 +9,13 @@ import {
   type NodeRecord,
   type Placement,
   planBatch,
+  type SeatRoom,
   type Survey,
   surveyNodes,
 } from '@firecrew/placement';
 import type { MissionEventBody } from '@firecrew/protocol';
 import { type AttemptDemand, type Database, type Transaction, tables } from '@firecrew/store';
-import { asc, desc, eq, inArray, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, inArray, sql } from 'drizzle-orm';
 import type { ServerContext } from '../context.ts';
 import { demandOf } from './demand-of.ts';
 
@@ -30,6 +31,7 @@ interface WaitingTurn {
   readonly attempt: number;
   readonly spec: (typeof tables.missions.$inferSelect)['spec'];
   readonly waiting: string | null;
+  readonly seatId: string | null;
 }
 
 /**
@@ -45,7 +47,8 @@ export async function placeTurns(context: ServerContext): Promise<void> {
     const nodes = await nodeRecords(context, tx);
     const preferred = await preferredNodes(tx, waiting);
     const turns = waiting.map((turn) => toNeed(context, turn, nodes, preferred.get(turn.missionId)));
-    const plan = planBatch({ turns, nodes: nodes.map((item) => item.record), nowMs: context.clock() });
+    const seats = await seatRooms(tx, waiting);
+    const plan = planBatch({ turns, nodes: nodes.map((item) => item.record), seats, nowMs: context.clock() });
     for (const [index, turn] of waiting.entries()) {
       const placement = plan[index]?.placement;
       if (placement !== undefined) await settle(context, tx, turn, placement, nodes);
@@ -66,8 +69,14 @@ export interface KnownNode {
   readonly record: NodeRecord;
 }
 
+/**
+ * The turns that wait, oldest first. Those that no lease of their seat is left for come after all others, so that however many wait for a busy
+ * seat, they keep nobody else out of the batch.
+ */
 async function waitingTurns(tx: Transaction): Promise<WaitingTurn[]> {
-  const { turns, missions } = tables;
+  const { turns, missions, seats } = tables;
+  const held = heldOfSeats(tx).as('held');
+  const place = sql`row_number() over (partition by ${missions.seatId} order by ${missions.createdAt}, ${turns.ordinal})`;
   return await tx
     .select({
       turnId: turns.id,
@@ -76,12 +85,49 @@ async function waitingTurns(tx: Transaction): Promise<WaitingTurn[]> {
       attempt: turns.attempt,
       spec: missions.spec,
       waiting: missions.waiting,
+      seatId: missions.seatId,
     })
     .from(turns)
     .innerJoin(missions, eq(missions.id, turns.missionId))
-    .where(sql`${turns.state} = 'waiting' and ${missions.state} = 'running' and not ${missions.cancelRequested}`)
-    .orderBy(asc(missions.createdAt), asc(turns.ordinal))
+    .leftJoin(seats, eq(seats.id, missions.seatId))
+    .leftJoin(held, eq(held.seatId, missions.seatId))
+    .where(
+      sql`${turns.state} = 'waiting' and ${missions.state} = 'running' and not ${missions.cancelRequested} and not ${missions.seatRevoked}`,
+    )
+    .orderBy(
+      sql`${missions.seatId} is not null and ${place} > ${seats.maxTurns} - coalesce(${held.turns}, 0)`,
+      asc(missions.createdAt),
+      asc(turns.ordinal),
+    )
     .limit(PLACE_BATCH);
+}
+
+/** How many attempts under each seat have not ended. */
+function heldOfSeats(tx: Transaction) {
+  const { attempts, missions, turns } = tables;
+  return tx
+    .select({ seatId: missions.seatId, turns: sql<number>`count(*)::int`.as('held_turns') })
+    .from(attempts)
+    .innerJoin(turns, eq(turns.id, attempts.turnId))
+    .innerJoin(missions, eq(missions.id, turns.missionId))
+    .where(sql`${missions.seatId} is not null and ${attempts.state} <> 'ended'`)
+    .groupBy(missions.seatId);
+}
+
+/** The linked seats of waiting turns, with the attempts under each that have not ended: under the placer's lock these are its leases. */
+async function seatRooms(tx: Transaction, waiting: readonly WaitingTurn[]): Promise<SeatRoom[]> {
+  const ids = [...new Set(waiting.flatMap((turn) => turn.seatId ?? []))];
+  if (ids.length === 0) return [];
+  const { seats } = tables;
+  // Held until the reservations are stored: a seat that is unlinked or narrowed meanwhile waits for them, and sees them.
+  const known = await tx
+    .select()
+    .from(seats)
+    .where(and(inArray(seats.id, ids), seats.linked))
+    .orderBy(asc(seats.id))
+    .for('share');
+  const held = await heldOfSeats(tx);
+  return known.map(({ id, role, maxTurns }) => ({ id, role, maxTurns, held: held.find((item) => item.seatId === id)?.turns ?? 0 }));
 }
 
 /** The node that each mission prefers, by the mission's id. */
@@ -157,6 +203,7 @@ function toNeed(context: ServerContext, turn: WaitingTurn, nodes: readonly Known
     driverFloor: context.config.driverFloor,
     ...(fallback === undefined ? {} : { driver: fallback }),
     ...(preferred === undefined ? {} : { preferred }),
+    ...(turn.seatId === null ? {} : { seatId: turn.seatId }),
   };
 }
 

@@ -6,13 +6,16 @@ import { and, eq, isNull } from 'drizzle-orm';
 import type { FastifyRequest } from 'fastify';
 import type { ServerContext } from '../context.ts';
 import type { ConnectedNode } from '../nodes/node-registry.ts';
+import { accessOf, mayUse, type RouteAccess } from './route-access.ts';
 
 /** Who calls: what a bearer token stands for. */
 export interface Caller {
   readonly tokenId: string;
   readonly name: string;
   readonly workspaceId: string;
-  readonly role: 'operator' | 'member';
+  readonly role: 'operator' | 'member' | 'seat';
+  /** The seat whose key this is; there where the role is `seat`. */
+  readonly seat?: { readonly id: string; readonly role: string };
 }
 
 /** SHA-256 of a token, hexadecimal: the only form that is stored. */
@@ -20,22 +23,34 @@ export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
 
-/** A new bearer token: 32 random bytes, of a caller or of a node's link. */
-export function newToken(of: 'caller' | 'node' = 'caller'): string {
-  return `${of === 'caller' ? 'fct' : 'fcn'}_${randomBytes(32).toString('base64url')}`;
+const TOKEN_HEAD = { caller: 'fct', node: 'fcn', seat: 'fcs' } as const;
+
+/** A new bearer token: 32 random bytes, of a caller, of a node's link or of a seat. */
+export function newToken(of: keyof typeof TOKEN_HEAD = 'caller'): string {
+  return `${TOKEN_HEAD[of]}_${randomBytes(32).toString('base64url')}`;
 }
 
-/** Finds the caller of a bearer token, or throws `unauthorized`. */
+/** Finds the caller of a bearer token, or throws `unauthorized`; `forbidden` where the route is not for such a caller ({@link ROUTE_ACCESS}). */
 export async function findCaller(db: Database, request: FastifyRequest): Promise<Caller> {
   const token = bearerOf(request);
-  const rows = await db
-    .select()
-    .from(tables.apiTokens)
-    .where(and(eq(tables.apiTokens.hash, hashToken(token)), isNull(tables.apiTokens.revokedAt)));
-  const row = rows[0];
-  if (row === undefined)
+  const { apiTokens, seats } = tables;
+  const [found] = await db
+    .select({ token: apiTokens, seat: seats })
+    .from(apiTokens)
+    .leftJoin(seats, eq(seats.id, apiTokens.seatId))
+    .where(and(eq(apiTokens.hash, hashToken(token)), isNull(apiTokens.revokedAt)));
+  if (found === undefined || (found.token.role === 'seat' && found.seat?.linked !== true))
     throw new CodedError('unauthorized', 'the token is not known or was revoked', { action: 'Use the token of this home folder.' });
-  return { tokenId: row.id, name: row.name, workspaceId: row.workspaceId, role: row.role };
+  const { id: tokenId, name, workspaceId, role } = found.token;
+  const access = accessOf(request.method, request.routeOptions.url);
+  if (!mayUse(role, access)) throw new CodedError('forbidden', refusalOf(role, access));
+  return { tokenId, name, workspaceId, role, ...(found.seat === null ? {} : { seat: { id: found.seat.id, role: found.seat.role } }) };
+}
+
+function refusalOf(role: Caller['role'], access: RouteAccess | undefined): string {
+  return role === 'seat'
+    ? "a seat's key may create and read missions of its seat, and nothing else"
+    : `only an operator may do this, and the token is that of a ${role}${access === undefined ? '; the route is for nobody' : ''}`;
 }
 
 /**

@@ -8,12 +8,14 @@ import { jsonSchemaTransform, serializerCompiler, validatorCompiler } from 'fast
 import type { ServerContext } from '../context.ts';
 import { checkHostAndOrigin, findCaller } from './auth.ts';
 import { answerError } from './errors.ts';
+import { demandDecision } from './route-access.ts';
 import { artifactRoutes } from './routes-artifacts.ts';
 import { fleetRoutes } from './routes-fleet.ts';
 import { followRoutes } from './routes-follow.ts';
 import { imageRoutes } from './routes-images.ts';
 import { missionRoutes } from './routes-missions.ts';
 import { policyRoutes } from './routes-policy.ts';
+import { seatRoutes } from './routes-seats.ts';
 import { uploadRoutes } from './routes-uploads.ts';
 
 /** Names under which a loopback server may be asked. */
@@ -32,6 +34,7 @@ export async function buildApp(context: ServerContext): Promise<FastifyInstance>
   app.setSerializerCompiler(serializerCompiler);
   const names = [...HOST_NAMES, ...context.config.hostNames.map((name) => name.toLowerCase())];
   app.addHook('onRequest', async (request) => checkHostAndOrigin(request, names));
+  app.addHook('onRoute', ({ method, url }) => demandDecision(method, url));
   app.setErrorHandler(async (error, request, reply) => {
     const { status, body } = answerError(error, request.log);
     return await reply.code(status).send(body);
@@ -51,6 +54,7 @@ export async function buildApp(context: ServerContext): Promise<FastifyInstance>
   await app.register(async (scope) => policyRoutes(scope, context));
   await app.register(async (scope) => followRoutes(scope, context));
   await app.register(async (scope) => artifactRoutes(scope, context));
+  await app.register(async (scope) => seatRoutes(scope, context));
   await app.register(async (scope) => fleetRoutes(scope, context));
   await app.register(async (scope) => imageRoutes(scope, context));
   await app.register(async (scope) => uploadRoutes(scope, context));

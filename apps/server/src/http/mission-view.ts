@@ -1,8 +1,15 @@
 import { CodedError } from '@firecrew/base';
-import { type MissionSummary, type MissionView, missionSummarySchema, missionViewSchema } from '@firecrew/protocol';
+import { type MissionSummary, type MissionView, missionSummarySchema, missionViewSchema, type SeatRef } from '@firecrew/protocol';
 import { type MissionRow, readMission, tables } from '@firecrew/store';
 import { asc, desc, eq } from 'drizzle-orm';
 import type { ServerContext } from '../context.ts';
+
+/** The seat that a mission works under. */
+export async function seatOf(context: ServerContext, row: Pick<MissionRow, 'seatId' | 'seatKeyId'>): Promise<SeatRef | null> {
+  if (row.seatId === null || row.seatKeyId === null) return null;
+  const [seat] = await context.db.select({ role: tables.seats.role }).from(tables.seats).where(eq(tables.seats.id, row.seatId));
+  return seat === undefined ? null : { id: row.seatId, role: seat.role, keyId: row.seatKeyId };
+}
 
 const iso = (date: Date | null) => date?.toISOString() ?? null;
 
@@ -22,6 +29,7 @@ export async function missionSummary(context: ServerContext, row: MissionRow): P
     endedAt: iso(row.endedAt),
     branch: row.end?.delivery?.branch ?? last?.delivery?.branch ?? null,
     outcome: row.end?.outcome ?? last?.outcome ?? null,
+    seat: await seatOf(context, row),
   });
 }
 

@@ -9,7 +9,7 @@ import {
   retryReplySchema,
   retryRequestSchema,
 } from '@firecrew/protocol';
-import { tables } from '@firecrew/store';
+import { type Transaction, tables } from '@firecrew/store';
 import { and, desc, eq } from 'drizzle-orm';
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
@@ -38,7 +38,8 @@ export function missionRoutes(root: FastifyInstance, context: ServerContext): vo
     checkRequest(context, caller, request.body);
     const id = newId('mission');
     const base = await makeBase(context, id, caller.workspaceId, request.body);
-    await context.store.create({ id, workspaceId: caller.workspaceId, spec: request.body, base });
+    const seat = caller.seat === undefined ? {} : { seat: { ...caller.seat, keyId: caller.tokenId } };
+    await context.store.create({ id, workspaceId: caller.workspaceId, spec: request.body, base, ...seat });
     const launched = await context.store.apply(id, { type: 'launch' });
     // any code: a refusal of the mission's machine, listed as `RefusalCode`
     if (!launched.ok) throw new CodedError(launched.code, `mission ${id} could not be launched: ${launched.code}`, { id });
@@ -53,7 +54,7 @@ export function missionRoutes(root: FastifyInstance, context: ServerContext): vo
       const rows = await context.db
         .select()
         .from(tables.missions)
-        .where(eq(tables.missions.workspaceId, caller.workspaceId))
+        .where(missionsOf(caller))
         .orderBy(desc(tables.missions.createdAt))
         .limit(request.query.limit);
       return { missions: await Promise.all(rows.map((row) => missionSummary(context, row))) };
@@ -81,7 +82,8 @@ export function missionRoutes(root: FastifyInstance, context: ServerContext): vo
       const { id } = request.params;
       await ownMission(context, await findCaller(context.db, request), id);
       const { phaseId } = request.body;
-      const result = await context.store.apply(id, { type: 'retry', ...(phaseId === undefined ? {} : { phaseId }) });
+      const input = { type: 'retry', ...(phaseId === undefined ? {} : { phaseId }) } as const;
+      const result = await context.store.apply(id, input, (tx) => demandSeatLives(tx, id));
       if (!result.ok)
         // any code: a refusal of the mission's machine, listed as `RefusalCode`
         throw new CodedError(result.code, `mission ${id} cannot be retried: ${result.code.replaceAll('_', ' ')}`, {
@@ -101,15 +103,31 @@ export function missionRoutes(root: FastifyInstance, context: ServerContext): vo
   });
 }
 
-/** The mission's row when it is of the caller's workspace; another one is not found, never forbidden. */
+/** The missions that a caller may know of: those of the workspace, and for a seat its own alone. */
+function missionsOf({ workspaceId, seat }: Caller) {
+  const ofWorkspace = eq(tables.missions.workspaceId, workspaceId);
+  return seat === undefined ? ofWorkspace : and(ofWorkspace, eq(tables.missions.seatId, seat.id));
+}
+
+/** The mission's row when the caller may know of it; another one is not found, never forbidden. */
 export async function ownMission(context: ServerContext, caller: Caller, id: string) {
   const [row] = await context.db
     .select()
     .from(tables.missions)
-    .where(and(eq(tables.missions.id, id), eq(tables.missions.workspaceId, caller.workspaceId)));
+    .where(and(eq(tables.missions.id, id), missionsOf(caller)));
   if (row === undefined)
     throw new CodedError('mission_not_found', `mission ${id} does not exist`, { id, action: 'List missions with: firecrew missions' });
   return row;
+}
+
+/** Nothing starts again under a seat or key that was revoked. Asked with the mission's row locked. */
+async function demandSeatLives(tx: Transaction, id: string): Promise<void> {
+  const [row] = await tx.select({ seatRevoked: tables.missions.seatRevoked }).from(tables.missions).where(eq(tables.missions.id, id));
+  if (row?.seatRevoked !== true) return;
+  throw new CodedError('seat_revoked', `the seat or key that mission ${id} works under was revoked`, {
+    id,
+    action: 'Create the mission anew, under a key that is accepted.',
+  });
 }
 
 function checkRequest(context: ServerContext, caller: Caller, body: CreateMission): void {

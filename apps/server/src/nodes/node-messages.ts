@@ -93,9 +93,11 @@ async function onRenew(context: ServerContext, node: ConnectedNode, message: Ext
     const rows = await context.db
       .update(tables.attempts)
       .set({ leaseSeq: sql`${tables.attempts.leaseSeq} + 1` })
-      .where(and(openOn(node, key), eq(tables.attempts.epoch, context.epoch)))
+      .where(and(openOn(node, key), eq(tables.attempts.epoch, context.epoch), notOfRevokedSeat()))
       .returning({ turnId: tables.attempts.turnId });
-    (rows.length === 1 ? renewed : lost).push(key);
+    if (rows.length === 1) renewed.push(key);
+    // One of a revoked seat is neither: lost would throw away what its cancellation collects, and its lease runs out as it is.
+    else if (key.epoch !== context.epoch || (await openAttempt(context, node, key)) === undefined) lost.push(key);
   }
   node.send({ t: 'lease.ack', id: message.id, renewed, lost });
 }
@@ -209,6 +211,13 @@ function openOn(node: ConnectedNode, key: AttemptKey) {
     eq(tables.attempts.nodeId, node.id),
     sql`${tables.attempts.state} <> 'ended'`,
   );
+}
+
+/** The lease of an attempt is not renewed once the seat or key that its mission works under was revoked. */
+function notOfRevokedSeat() {
+  const { attempts, missions, turns } = tables;
+  return sql`not exists (select 1 from ${turns} join ${missions} on ${missions.id} = ${turns.missionId}
+    where ${turns.id} = ${attempts.turnId} and ${missions.seatRevoked})`;
 }
 
 async function openAttempt(context: ServerContext, node: ConnectedNode, key: AttemptKey) {

@@ -45,6 +45,8 @@ export function settingsOf(context: CommandContext, home: Home, flags: unknown =
 export interface Connection {
   readonly client: FirecrewClient;
   readonly home: Home;
+  /** A client of the same server under another token. */
+  as(token: string): FirecrewClient;
   close(): Promise<void>;
 }
 
@@ -74,8 +76,8 @@ export async function connectServer(context: CommandContext, options: Partial<En
     if (now !== undefined) return now;
     throw isNode(home, 'another host');
   };
-  const client = new FirecrewClient({ url, token: home.token, dispatcher });
-  return { client, home, close: async () => await dispatcher.destroy() };
+  const as = (token: string): FirecrewClient => new FirecrewClient({ url, token, dispatcher });
+  return { client: as(home.token), home, as, close: async () => await dispatcher.destroy() };
 }
 
 function isNode(home: Home, server: string): UsageError {

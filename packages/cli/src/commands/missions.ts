@@ -70,6 +70,7 @@ export function renderMission(mission: MissionView): string[] {
   if (mission.baseCommit !== null)
     lines.push(`base    ${mission.baseCommit}${mission.baseSynthetic ? ' (made of uncommitted changes)' : ''}`);
   lines.push(...deniedLines(mission));
+  if (mission.seat) lines.push(`seat    ${mission.seat.role} (${mission.seat.id}), key ${mission.seat.keyId}`);
   if (mission.waiting !== null) lines.push(`waiting ${cleanLine(mission.waiting)}`);
   for (const phase of mission.phases) {
     const outcome = phase.outcome === null ? '' : `: ${describeOutcome(phase.outcome)}`;

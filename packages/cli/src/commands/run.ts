@@ -1,5 +1,6 @@
 import { messageOf } from '@firecrew/base';
 import type { MissionView } from '@firecrew/protocol';
+import type { FirecrewClient } from '@firecrew/sdk';
 import { describeError, errorBody } from '../describe-error.ts';
 import { EXIT, exitCodeOf } from '../exit-codes.ts';
 import { cleanLine } from '../render/clean-text.ts';
@@ -12,7 +13,8 @@ import { rememberMission } from '../run/remember-mission.ts';
 import { type RunEnded, runEndedSchema } from '../run/run-event.ts';
 import { type BroughtBack, endOfRun, newFacts, type RunFacts } from '../run/run-facts.ts';
 import { type RunOptions, readRunOptions } from '../run/run-options.ts';
-import { type CommandContext, type Connection, connectServer, homeOf } from './context.ts';
+import { chooseSeat } from '../seats/choose-seat.ts';
+import { type CommandContext, type Connection, connectServer, homeOf, settingsOf } from './context.ts';
 import { watchServices } from './watch-services.ts';
 
 /** `firecrew run`: one mission from task to branch. */
@@ -45,7 +47,8 @@ export async function runCommand(context: CommandContext, raw: Readonly<Record<s
 
 async function runMission(context: CommandContext, prepared: PreparedMission, place: CallerPlace, connection: Connection): Promise<number> {
   const { options } = prepared;
-  const { client, home } = connection;
+  const { home } = connection;
+  const client = await clientOf(context, options, connection);
   const mission = await client.createMission(await uploadMission(prepared, client, place));
   if (prepared.tree !== undefined) rememberMission(home, mission.id, prepared.tree.repository.root);
   if (!options.wait) return announce(context, options, mission);
@@ -63,6 +66,16 @@ async function runMission(context: CommandContext, prepared: PreparedMission, pl
     for (const line of renderSummary(end, facts)) context.out.line(paint(context.out, line));
   }
   return end.exitCode;
+}
+
+/** The client that makes the mission: that of the seat where one was named. Following it and bringing it home is the caller's own. */
+async function clientOf(context: CommandContext, { seat, json }: RunOptions, connection: Connection): Promise<FirecrewClient> {
+  if (seat === undefined) return connection.client;
+  const fallback = settingsOf(context, connection.home).seatFallback ?? 'never';
+  const { client, note } = await chooseSeat(context, connection, { role: seat, fallback });
+  if (json) context.out.note(note);
+  else context.out.line(`seat      ${note}`);
+  return client;
 }
 
 function announce(context: CommandContext, options: RunOptions, mission: MissionView): number {

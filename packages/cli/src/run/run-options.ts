@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { type Driver, driverSchema, layerFilesSchema } from '@firecrew/protocol';
+import { type Driver, driverSchema, layerFilesSchema, seatRoleSchema } from '@firecrew/protocol';
 import { UsageError } from '../exit-codes.ts';
 import type { RecipeChoice } from './expand-phases.ts';
 import { parseDuration } from './parse-duration.ts';
@@ -25,6 +25,8 @@ export interface RunOptions {
   readonly recipe: RecipeChoice | undefined;
   readonly agentCommand: string;
   readonly agentFiles: readonly string[];
+  /** Role whose seat the mission works under. */
+  readonly seat: string | undefined;
   readonly driver: Driver | undefined;
   readonly allowUnisolated: boolean;
   readonly allow: readonly string[];
@@ -75,6 +77,7 @@ export function readRunOptions(raw: Raw, env: Readonly<Record<string, string | u
     recipe: readRecipe(raw),
     agentCommand,
     agentFiles: listOf(raw.agentFile),
+    seat: readSeat(raw),
     driver: driverSchema.safeParse(raw.driver).data,
     allowUnisolated: raw.allowUnisolated === true || env.FIRECREW_ALLOW_UNISOLATED === '1',
     allow: listOf(raw.allow),
@@ -120,6 +123,12 @@ function notHttps(url: string): UsageError {
     `${scheme} URLs are not supported yet: a server reaches repositories by https alone`,
     'Use the https URL, or clone it yourself and give the path of the clone with --repo.',
   );
+}
+
+function readSeat(raw: Raw): string | undefined {
+  const role = textOf(raw.seat);
+  if (role === undefined || seatRoleSchema.safeParse(role).success) return role;
+  throw wrong(`--seat ${JSON.stringify(role.slice(0, 60))} is no name of a role`, 'List seats with: firecrew seat list');
 }
 
 function readTask(raw: Raw): RunOptions['task'] {

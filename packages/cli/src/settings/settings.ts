@@ -85,6 +85,7 @@ export const settingsSchema = z.strictObject({
   imageFetch: z.strictObject({ enabled: z.boolean().optional(), diskReserveMib: z.int().min(0).optional() }).optional(),
   setupLayers: setupLayersSchema.nullable().optional(),
   modelRoutes: modelRoutesSchema.optional(),
+  seatFallback: z.enum(['never', 'missing_key', 'always']).optional(),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error']).optional(),
 });
 export type Settings = z.infer<typeof settingsSchema>;

@@ -16,6 +16,12 @@ const record = (key: string): StoredKey => ({
   lastVerifiedAt: '2026-01-02T00:00:00.000Z',
   keyId: 'key-1',
 });
+const strangers: readonly KeyAddress[] = [
+  { ...here, serverHost: 'two.example.com' },
+  { ...here, workspace: 'team2' },
+  { ...here, seatId: 'seat-2' },
+  { serverHost: 'one.example.com', workspace: 'team/seat-1', seatId: 'x' },
+];
 const awkward = 'k\'"\\$`\n\t é 😀 -w --password';
 
 /** What every key store does. */
@@ -49,13 +55,7 @@ export const keyStoreCases: readonly ComplianceCase<KeyStore>[] = [
     name: 'keeps servers, workspaces and seats apart',
     run: async (store) => {
       await store.write(here, record('mine'));
-      const others: readonly KeyAddress[] = [
-        { ...here, serverHost: 'two.example.com' },
-        { ...here, workspace: 'team2' },
-        { ...here, seatId: 'seat-2' },
-        { serverHost: 'one.example.com', workspace: 'team/seat-1', seatId: 'x' },
-      ];
-      for (const other of others) expectThat((await store.read(other)).status === 'absent', 'a key was read under another address');
+      for (const other of strangers) expectThat((await store.read(other)).status === 'absent', 'a key was read under another address');
     },
   },
   {
@@ -65,6 +65,40 @@ export const keyStoreCases: readonly ComplianceCase<KeyStore>[] = [
       expectThat((await store.clear(here)).status === 'done', 'clearing was refused');
       expectThat((await store.read(here)).status === 'absent', 'the record is still there');
       expectThat((await store.clear(here)).status === 'done', 'clearing nothing was refused');
+    },
+  },
+];
+
+/** What every store does that is read alone, given a way to make one that holds records from the start. */
+export const readOnlyKeyStoreCases: readonly ComplianceCase<(held: readonly (readonly [KeyAddress, StoredKey])[]) => KeyStore>[] = [
+  {
+    name: 'says that an unknown address holds nothing',
+    run: async (open) => expectThat((await open([]).read(here)).status === 'absent', 'an empty store gave something'),
+  },
+  {
+    name: 'gives every field of a record, whatever characters the key holds',
+    run: async (open) => {
+      const read = await open([[here, record(awkward)]]).read(here);
+      expectThat(read.status === 'found' && read.record.key.reveal() === awkward, 'the key is not there, or came out changed');
+      const wanted = JSON.stringify(record(awkward));
+      expectThat(read.status === 'found' && JSON.stringify({ ...record(''), ...read.record }) === wanted, 'a field came out changed');
+    },
+  },
+  {
+    name: 'keeps servers, workspaces and seats apart',
+    run: async (open) => {
+      const store = open([[here, record('mine')]]);
+      for (const other of strangers) expectThat((await store.read(other)).status === 'absent', 'a key was read under another address');
+    },
+  },
+  {
+    name: 'refuses every change, and keeps what it holds',
+    run: async (open) => {
+      const store = open([[here, record('kept')]]);
+      expectThat((await store.write(here, record('new'))).status === 'failed', 'a write was taken');
+      expectThat((await store.clear(here)).status === 'failed', 'clearing was taken');
+      const read = await store.read(here);
+      expectThat(read.status === 'found' && read.record.key.reveal() === 'kept', 'the record changed');
     },
   },
 ];

@@ -79,8 +79,8 @@ export class FakeIssuer implements Issuer {
     return { status: 201, key: new SeatKey(`secret-of-${keyId}`), keyId };
   }
 
-  async revoke(keyId: string): Promise<{ readonly status: number | 'unreachable' }> {
-    this.requests.push(`revoke ${keyId}`);
+  async revoke(keyId: string, options: { readonly successor?: string } = {}): Promise<{ readonly status: number | 'unreachable' }> {
+    this.requests.push(`revoke ${keyId}${options.successor === undefined ? '' : ` for ${options.successor}`}`);
     const status = this.#answers.onRevoke?.(keyId);
     if (status !== undefined) return { status };
     return { status: this.live.delete(keyId) ? 204 : 404 };

@@ -1,2 +1,2 @@
-export { type ComplianceCase, issuerCases, keyStoreCases } from './compliance.ts';
+export { type ComplianceCase, issuerCases, keyStoreCases, readOnlyKeyStoreCases } from './compliance.ts';
 export { FakeIssuer, type FakeIssuerAnswers, FakeKeyStore, type FakeStoreFaults } from './fakes.ts';

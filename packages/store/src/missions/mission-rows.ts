@@ -29,6 +29,7 @@ export async function readMission(
     id,
     state: row.state,
     cancelRequested: row.cancelRequested,
+    ...(row.cancelDetail === null ? {} : { cancelDetail: row.cancelDetail }),
     phases: phaseRows.map((phase) => toPhase(phase, runRows)),
     turns: turnRows.map((turn) => toTurn(turn, attemptRows)),
   };

@@ -9,8 +9,8 @@ import {
   stepMission,
 } from '@firecrew/mission';
 import type { CreateMission, MissionEventBody, TurnEvent } from '@firecrew/protocol';
-import { and, eq, sql } from 'drizzle-orm';
-import { attempts, events, logChunks, type MissionBase, missions, phases, turns } from '../schema.ts';
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import { apiTokens, attempts, events, logChunks, type MissionBase, missions, phases, seats, turns } from '../schema.ts';
 import { type Database, EVENTS_CHANNEL, LOGS_CHANNEL, type Transaction } from './database.ts';
 import { type MissionRow, readMission, writeMission } from './mission-rows.ts';
 
@@ -39,6 +39,8 @@ export interface NewMission {
   readonly workspaceId: string;
   readonly spec: CreateMission;
   readonly base: MissionBase | null;
+  /** The seat and key it works under, where it is a seat's. */
+  readonly seat?: { readonly id: string; readonly role: string; readonly keyId: string };
 }
 
 /** More that one change of a mission writes in the same transaction, given the state after the step. */
@@ -62,10 +64,12 @@ export class PostgresMissionStore implements MissionStore {
     this.#options = options;
   }
 
-  /** Stores a draft with its phases. The caller launches it with `apply`. */
-  async create(mission: NewMission): Promise<void> {
+  /** Stores a draft with its phases. The caller launches it with `apply`. Throws `unauthorized` where its seat or key was revoked meanwhile. */
+  async create({ seat, ...mission }: NewMission): Promise<void> {
     await this.#options.db.transaction(async (tx) => {
-      await tx.insert(missions).values({ ...mission, title: mission.spec.title, state: 'draft' });
+      if (seat !== undefined) await demandSeat(tx, seat);
+      const ofSeat = seat === undefined ? {} : { seatId: seat.id, seatKeyId: seat.keyId };
+      await tx.insert(missions).values({ ...mission, ...ofSeat, title: mission.spec.title, state: 'draft' });
       const rows = mission.spec.phases.map((phase, position) => ({
         id: newId('phase'),
         missionId: mission.id,
@@ -74,7 +78,7 @@ export class PostgresMissionStore implements MissionStore {
         state: 'pending' as const,
       }));
       await tx.insert(phases).values(rows);
-      await this.#append(tx, mission.id, [{ kind: 'mission.created', title: mission.spec.title }]);
+      await this.#append(tx, mission.id, [{ kind: 'mission.created', title: mission.spec.title, ...(seat === undefined ? {} : { seat }) }]);
     });
   }
 
@@ -100,6 +104,7 @@ export class PostgresMissionStore implements MissionStore {
       .set({
         state: step.mission.state,
         cancelRequested: step.mission.cancelRequested,
+        cancelDetail: step.mission.cancelDetail ?? null,
         ...(ended
           ? { endedAt: sql`greatest(now(), ${missions.createdAt})` }
           : step.mission.state === 'running'
@@ -240,6 +245,18 @@ export class PostgresMissionStore implements MissionStore {
     }
     return first;
   }
+}
+
+/** Holds the rows of a seat and its key until the mission is stored: a revocation comes before, and is seen, or after, and sees it. */
+async function demandSeat(tx: Transaction, { id, keyId }: { readonly id: string; readonly keyId: string }): Promise<void> {
+  const held = await tx
+    .select({ id: seats.id })
+    .from(seats)
+    .innerJoin(apiTokens, eq(apiTokens.seatId, seats.id))
+    .where(and(eq(seats.id, id), seats.linked, eq(apiTokens.id, keyId), isNull(apiTokens.revokedAt)))
+    .for('share');
+  if (held.length === 0)
+    throw new CodedError('unauthorized', `the key of the seat ${id} was revoked`, { id, action: 'Use a key that is accepted.' });
 }
 
 function sameAttempt(key: AttemptKey) {

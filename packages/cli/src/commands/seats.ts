@@ -1,0 +1,217 @@
+import { hostname } from 'node:os';
+import { DEFAULT_SEAT_TURNS, MAX_SEAT_TURNS, type SeatRevoked, type SeatView, seatRoleSchema, type Whoami } from '@firecrew/protocol';
+import {
+  describeStoreError,
+  explainReason,
+  type MintRun,
+  mintSeatKeys,
+  renderOutcome,
+  revokeSeatKeys,
+  rotateSeatKeys,
+  type StoreRead,
+} from '@firecrew/seat-keys';
+import { EXIT, UsageError } from '../exit-codes.ts';
+import { cleanLine } from '../render/clean-text.ts';
+import { renderTable } from '../render/table.ts';
+import { isAccepted, noteAccepted } from '../seats/choose-seat.ts';
+import { addressOfSeat, openSeatDesk, PAIRING_ROLE, type SeatDesk, targetsOf } from '../seats/seat-desk.ts';
+import { ServerIssuer } from '../seats/server-issuer.ts';
+import type { CommandContext, Connection } from './context.ts';
+import { withServer } from './missions.ts';
+
+/** One line of what became of a role. */
+type Outcome = { readonly role: string; readonly outcome: string; readonly detail?: string };
+
+/** `firecrew seat list` */
+export async function seatListCommand(context: CommandContext, json: boolean): Promise<number> {
+  return await withServer(context, async (connection) => {
+    const desk = await openSeatDesk(context, connection);
+    const stored = await Promise.all(desk.seats.map(async (seat) => describeRead(await desk.store.read(addressOfSeat(desk, seat.id)))));
+    if (json) context.out.line(JSON.stringify(desk.seats.map((seat, at) => ({ ...seat, stored: stored[at] }))));
+    else for (const line of renderSeats(desk.seats, stored)) context.out.line(line);
+    return EXIT.completed;
+  });
+}
+
+/** Seats as a table. */
+export function renderSeats(seats: readonly SeatView[], stored: readonly string[]): string[] {
+  if (seats.length === 0) return ['no seats yet; link one with: firecrew seat link ROLE'];
+  const rows = seats.map((seat, at) => [
+    seat.role,
+    seat.id,
+    seat.linked ? 'linked' : 'unlinked',
+    `${seat.turns} of ${seat.maxTurns}`,
+    String(seat.keys.length),
+    stored[at] ?? '',
+  ]);
+  return renderTable(['role', 'seat', 'state', 'turns', 'live keys', 'key stored here'], rows);
+}
+
+/** `firecrew seat link ROLE` */
+export async function seatLinkCommand(
+  context: CommandContext,
+  role: string,
+  options: { readonly turns: string | undefined; readonly json: boolean },
+): Promise<number> {
+  demandRole(role);
+  const maxTurns = readTurns(options.turns);
+  return await withServer(context, async ({ client }) => {
+    const seat = await client.linkSeat(role, maxTurns === undefined ? {} : { maxTurns });
+    if (options.json) context.out.line(JSON.stringify(seat));
+    else {
+      context.out.line(
+        `seat ${seat.id} is linked for the role ${role}: ${seat.maxTurns} ${seat.maxTurns === 1 ? 'turn' : 'turns'} at once`,
+      );
+      if (seat.keys.length === 0) context.out.note(`it has no key yet: firecrew seat mint ${role}`);
+    }
+    return EXIT.completed;
+  });
+}
+
+/** `firecrew seat unlink ROLE` */
+export async function seatUnlinkCommand(
+  context: CommandContext,
+  role: string,
+  options: { readonly dryRun: boolean; readonly json: boolean },
+): Promise<number> {
+  return await withServer(context, async ({ client }) => {
+    const seat = (await client.seats()).find((item) => item.role === role);
+    if (seat === undefined)
+      throw new UsageError('usage_wrong', `there is no seat of the role ${cleanLine(role, 40)}`, {
+        id: role,
+        action: 'List seats with: firecrew seat list',
+      });
+    if (options.dryRun) {
+      if (options.json) context.out.line(JSON.stringify({ id: seat.id, dryRun: true, keys: seat.keys.length, turns: seat.turns }));
+      else context.out.line(`${role}: ${seat.keys.length} live keys would be revoked and ${seat.turns} running turns ended (dry run)`);
+      return EXIT.completed;
+    }
+    const done = await client.unlinkSeat(seat.id);
+    if (options.json) context.out.line(JSON.stringify(done));
+    else context.out.line(`seat ${done.id} is unlinked: its keys are revoked${endedMissions(done)}`);
+    return EXIT.completed;
+  });
+}
+
+/** What `mint`, `rotate` and `revoke` are told. */
+export interface KeyOptions {
+  readonly roles: readonly string[];
+  readonly dryRun: boolean;
+  readonly json: boolean;
+}
+
+/** `firecrew seat mint [ROLE...]` */
+export async function seatMintCommand(context: CommandContext, options: KeyOptions): Promise<number> {
+  return await withKeys(context, options, false, mintSeatKeys);
+}
+
+/** `firecrew seat rotate [ROLE...]` */
+export async function seatRotateCommand(context: CommandContext, options: KeyOptions): Promise<number> {
+  return await withKeys(context, options, false, rotateSeatKeys);
+}
+
+/** `firecrew seat revoke ROLE...` */
+export async function seatRevokeCommand(context: CommandContext, options: KeyOptions): Promise<number> {
+  return await withKeys(context, options, true, revokeSeatKeys);
+}
+
+/** `firecrew seat whoami [ROLE]`: whom the token of this home, or the key of a role, stands for. */
+export async function seatWhoamiCommand(context: CommandContext, role: string | undefined, json: boolean): Promise<number> {
+  return await withServer(context, async (connection) => {
+    const desk = await openSeatDesk(context, connection);
+    if (role === undefined) {
+      context.out.line(json ? JSON.stringify(desk.self) : renderWhoami(desk.self));
+      return EXIT.completed;
+    }
+    const { reason, self } = await askAs(desk, connection, role);
+    if (json) context.out.line(JSON.stringify(self ?? { role, reason: reason?.reason }));
+    else if (self !== undefined) context.out.line(renderWhoami(self));
+    if (reason === undefined) return EXIT.completed;
+    context.out.note(explainReason(reason, { role, viewer: desk.self.mayManageSeats ? 'administrator' : 'member' }));
+    return EXIT.failed;
+  });
+}
+
+async function askAs(
+  desk: SeatDesk,
+  connection: Connection,
+  role: string,
+): Promise<{ self?: Whoami; reason?: Parameters<typeof explainReason>[0] }> {
+  const seat = desk.seats.find((item) => item.role === role && item.linked);
+  if (seat === undefined) return { reason: { reason: role === PAIRING_ROLE ? 'role_never_seated' : 'seat_not_linked' } };
+  const stored = await desk.store.read(addressOfSeat(desk, seat.id));
+  if (stored.status === 'absent') return { reason: { reason: 'no_key_stored' } };
+  if (stored.status === 'unreadable') return { reason: { reason: 'store_unreadable', storeError: stored.error } };
+  const client = connection.as(stored.record.key.reveal());
+  if (!(await isAccepted(client, seat.id))) return { reason: { reason: 'key_rejected' } };
+  await noteAccepted(desk, seat.id, stored);
+  return { self: await client.whoami() };
+}
+
+function renderWhoami({ name, role, seat, tokenId, workspace, mayManageSeats }: Whoami): string {
+  const who = seat === null ? `${role} "${cleanLine(name, 60)}"` : `the seat of the role ${seat.role} (${seat.id})`;
+  return `${who} in the workspace ${cleanLine(workspace.name, 60)}, by ${tokenId}; ${mayManageSeats ? 'may' : 'may not'} manage seats`;
+}
+
+async function withKeys(
+  context: CommandContext,
+  options: KeyOptions,
+  unlinkedToo: boolean,
+  work: (run: MintRun) => Promise<readonly Outcome[]>,
+): Promise<number> {
+  return await withServer(context, async (connection) => {
+    const desk = await openSeatDesk(context, connection);
+    const outcomes = await work({
+      serverHost: desk.serverHost,
+      workspace: desk.workspace,
+      workspaceId: desk.self.workspace.id,
+      openStore: async () => desk.store,
+      issuer: new ServerIssuer(desk.client),
+      dryRun: options.dryRun,
+      targets: targetsOf(desk.seats, options.roles, unlinkedToo),
+      nodeName: hostname(),
+      now: new Date().toISOString(),
+    });
+    if (options.json) context.out.line(JSON.stringify({ outcomes }));
+    else if (outcomes.length === 0) context.out.line('no seats are linked; link one with: firecrew seat link ROLE');
+    else for (const outcome of outcomes) context.out.line(cleanLine(renderOutcome(outcome), 600));
+    return exitOf(outcomes, options.roles);
+  });
+}
+
+/** 1 where something failed, was forbidden, or was asked of a role by name that has no seat. */
+export function exitOf(outcomes: readonly Outcome[], named: readonly string[]): number {
+  const isBad = ({ role, outcome }: Outcome): boolean =>
+    outcome === 'failed' || outcome === 'forbidden' || (outcome === 'no_seat' && named.includes(role));
+  return outcomes.some(isBad) ? EXIT.failed : EXIT.completed;
+}
+
+function describeRead(read: StoreRead): string {
+  if (read.status === 'absent') return 'no';
+  if (read.status === 'unreadable') return `unreadable: ${describeStoreError(read.error)}`;
+  const { keyId, lastVerifiedAt } = read.record;
+  return `${keyId ?? 'yes'}${lastVerifiedAt === undefined ? '' : `, accepted ${lastVerifiedAt.slice(0, 16).replace('T', ' ')}`}`;
+}
+
+function endedMissions({ missions }: SeatRevoked): string {
+  return missions.length === 0 ? '' : `, and these missions are ended: ${missions.join(', ')}`;
+}
+
+function demandRole(role: string): void {
+  if (role === PAIRING_ROLE)
+    throw new UsageError('usage_wrong', `the role ${PAIRING_ROLE} is interactive and always works under the workspace's key`, { id: role });
+  if (!seatRoleSchema.safeParse(role).success)
+    throw new UsageError('usage_wrong', `${JSON.stringify(role.slice(0, 60))} is no name of a role`, {
+      id: role.slice(0, 60),
+      action: 'Use lower-case letters, digits and dashes, at most 32, a letter first.',
+    });
+}
+
+function readTurns(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const turns = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (turns >= 1 && turns <= MAX_SEAT_TURNS) return turns;
+  throw new UsageError('usage_wrong', `--turns ${text.slice(0, 20)} is not a number from 1 to ${MAX_SEAT_TURNS}`, {
+    action: `Leave it out for ${DEFAULT_SEAT_TURNS}.`,
+  });
+}

@@ -1,0 +1,175 @@
+// Seats with the real command, server and key store.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { FirecrewApiError, FirecrewClient } from '@firecrew/sdk';
+import { issuerCases } from '@firecrew/seat-keys/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { exitOf, renderSeats } from '../src/commands/seats.ts';
+import { targetsOf } from '../src/seats/seat-desk.ts';
+import { ServerIssuer } from '../src/seats/server-issuer.ts';
+import { TestHome } from './command.ts';
+
+const seat = (role: string, linked = true) => ({
+  id: `set_${role}`,
+  role,
+  linked,
+  maxTurns: 2,
+  turns: 1,
+  keys: [],
+  createdAt: '2026-01-01T00:00:00.000Z',
+});
+
+describe('which seats a command is about', () => {
+  const seats = [seat('coder'), seat('old', false)];
+  it.each([
+    ['all that are linked', [], false, [{ role: 'coder', seatId: 'set_coder' }]],
+    ['all, where keys are revoked', [], true, [seat('coder'), seat('old')].map(({ role, id }) => ({ role, seatId: id }))],
+    ['those that are named, once each', ['coder', 'coder'], false, [{ role: 'coder', seatId: 'set_coder' }]],
+    ['none for a role without a seat', ['nobody'], false, [{ role: 'nobody' }]],
+    ['none for a seat that is not linked', ['old'], false, [{ role: 'old' }]],
+  ])('%s', (_what, roles, unlinkedToo, targets) => {
+    expect(targetsOf(seats, roles, unlinkedToo)).toEqual(targets);
+  });
+
+  it.each([
+    ['minted', 0],
+    ['already_stored', 0],
+    ['not_stored', 0],
+    ['no_seat', 1],
+    ['forbidden', 1],
+    ['failed', 1],
+  ])('%s ends with %d where the role was named', (outcome, code) => {
+    expect(exitOf([{ role: 'a', outcome }], ['a'])).toBe(code);
+  });
+
+  it('a role without a seat that nobody named is no failure', () => expect(exitOf([{ role: 'a', outcome: 'no_seat' }], [])).toBe(0));
+
+  it('are shown with their turns, or with the way to the first one', () => {
+    expect(renderSeats([seat('coder')], ['no']).join('\n')).toMatch(/coder .*linked .*1 of 2 .*no/);
+    expect(renderSeats([], [])).toEqual(['no seats yet; link one with: firecrew seat link ROLE']);
+  });
+});
+
+describe('the issuer, by what the server answers', () => {
+  const failing = (status: number | null) => {
+    const fail = async (): Promise<never> => {
+      throw new FirecrewApiError({ code: 'x', message: 'x', status });
+    };
+    return new ServerIssuer({ mintSeatKey: fail, revokeSeatKey: fail, whoami: fail });
+  };
+  it.each([
+    [403, 403],
+    [404, 404],
+    [500, 500],
+    [null, 'unreachable'],
+    [200, 'unreachable'],
+  ])('%s is %s', async (status, wanted) => {
+    const issuer = failing(status);
+    expect(await issuer.mint({ seatId: 's', name: 'n' })).toEqual({ status: wanted });
+    expect(await issuer.revoke('k')).toEqual({ status: wanted });
+    expect(await issuer.askMintRight()).toEqual({ status: wanted });
+  });
+});
+
+describe('seats with a server', () => {
+  const home = new TestHome();
+  const parse = (text: string): unknown => JSON.parse(text);
+  const outcomes = (text: string) => (parse(text) as { outcomes: { outcome: string; detail?: string }[] }).outcomes;
+  const runAs = (role: string) =>
+    home.run(
+      'run',
+      '--seat',
+      role,
+      '--no-repo',
+      '--task',
+      'x',
+      '--allow-empty',
+      '--no-setup',
+      '--agent-cmd',
+      'echo done > done.txt',
+      '--no-wait',
+    );
+  const shown: string[] = [];
+  const run = async (...args: string[]) => {
+    const ended = await home.run(...args);
+    shown.push(ended.stdout, ended.stderr);
+    return ended;
+  };
+  let client: FirecrewClient;
+  beforeAll(async () => {
+    await home.run('up');
+    const { url } = await home.status();
+    client = new FirecrewClient({ url: url ?? '', token: readFileSync(join(home.root, 'run', 'token'), 'utf8').trim() });
+  });
+  afterAll(() => home.remove());
+
+  it.each(issuerCases)('the issuer: $name', async ({ run: keeps }) => {
+    const { id } = await client.linkSeat('issuer-test');
+    const issuer = new ServerIssuer(client);
+    await keeps({
+      mint: ({ name }) => issuer.mint({ seatId: id, name }),
+      revoke: (keyId) => issuer.revoke(keyId),
+      askMintRight: () => issuer.askMintRight(),
+    });
+    await client.unlinkSeat(id);
+  });
+
+  it('go from link over mint, use and rotation to the end, and print no key', async () => {
+    expect((await run('seat', 'mint', 'coder')).code).toBe(1);
+    expect((await run('seat', 'link', 'coder', '--turns', '2')).stdout).toContain('2 turns at once');
+    expect(outcomes((await run('seat', 'mint', 'coder', '--dry-run', '--json')).stdout)).toEqual([
+      { role: 'coder', outcome: 'minted', detail: 'dry run' },
+    ]);
+    const [before] = (await client.seats()).filter(({ role }) => role === 'coder');
+    expect(before?.keys).toEqual([]);
+    expect((await runAs('coder')).stderr).toContain('(no_key_stored)');
+    expect((await run('seat', 'mint', 'coder')).stdout).toBe('coder: minted\n');
+    expect((await run('seat', 'mint', 'coder')).stdout).toBe('coder: already stored\n');
+    expect((await run('seat', 'whoami', 'coder')).stdout).toContain('the seat of the role coder');
+    expect((await run('seat', 'list')).stdout).toMatch(/coder .* linked .* of 2 .*tok_.*, accepted 20/);
+    const started = await runAs('coder');
+    expect([started.code, started.stdout]).toEqual([0, expect.stringContaining('works under the seat of the role coder')]);
+    const [mission] = await client.listMissions();
+    const [minted] = (await client.seats()).filter(({ role }) => role === 'coder');
+    expect(mission?.seat).toEqual({ id: minted?.id, role: 'coder', keyId: minted?.keys[0]?.id });
+    expect((await run('show', mission?.id ?? '')).stdout).toContain(`seat    coder (${minted?.id})`);
+    expect((await run('seat', 'rotate', 'coder')).stdout).toBe('coder: rotated\n');
+    const [rotated] = (await client.seats()).filter(({ role }) => role === 'coder');
+    expect(rotated?.keys).toHaveLength(1);
+    expect(rotated?.keys[0]?.id).not.toBe(minted?.keys[0]?.id);
+    const key = await client.mintSeatKey(rotated?.id ?? '', 'in the environment');
+    const env = { [`FIRECREW_SEAT_KEY_${rotated?.id}`]: JSON.stringify(key) };
+    const byEnvironment = await home.start(['seat', 'whoami', 'coder'], { env }).ended;
+    expect(byEnvironment.stdout).toContain(key.keyId);
+    expect((await run('seat', 'revoke', 'coder')).stdout).toBe('coder: revoked\n');
+    expect((await run('seat', 'whoami', 'coder')).code).toBe(1);
+    for (const text of [...shown, byEnvironment.stdout]) expect(text).not.toMatch(/fcs_/);
+  });
+
+  it('fall back to the key of the workspace where the settings say so, with the reason, and not otherwise', async () => {
+    await client.linkSeat('writer');
+    await home.run('seat', 'mint', 'writer');
+    const [writer] = (await client.seats()).filter(({ role }) => role === 'writer');
+    await client.revokeSeatKey(writer?.keys[0]?.id ?? '');
+    const refused = await runAs('writer');
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('seat_refused')]);
+    expect(refused.stderr).toContain('(key_rejected)');
+    expect(refused.stderr).toContain('firecrew seat revoke writer');
+    writeFileSync(join(home.root, 'config.json'), JSON.stringify({ seatFallback: 'missing_key' }));
+    expect((await runAs('writer')).code).toBe(1);
+    expect((await runAs('nobody')).stdout).toContain("works under the workspace's key (seat_not_linked)");
+    writeFileSync(join(home.root, 'config.json'), JSON.stringify({ seatFallback: 'always' }));
+    expect((await runAs('writer')).stdout).toContain("works under the workspace's key (key_rejected)");
+    expect((await client.listMissions())[0]?.seat).toBeNull();
+  });
+
+  it('are refused by name where that is none', async () => {
+    for (const args of [
+      ['seat', 'link', 'Not A Role'],
+      ['seat', 'link', 'pairing'],
+      ['seat', 'link', 'coder', '--turns', '0'],
+      ['seat', 'unlink', 'nobody'],
+    ])
+      expect([args, (await home.run(...args)).code]).toEqual([args, 2]);
+  });
+});
