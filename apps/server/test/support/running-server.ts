@@ -42,7 +42,12 @@ export async function startTestServer(overrides: Record<string, unknown> = {}, s
   const token = `fct_${randomBytes(32).toString('base64url')}`;
   const nodeId = newId('node');
   const serverFile = join(folder, 'run', 'server.json');
-  const config = serverConfigSchema.parse({
+  const removeAll = async (): Promise<void> => {
+    await fresh.drop();
+    if (shared === undefined) await database.stop();
+    await rm(folder, { recursive: true, force: true });
+  };
+  const read = serverConfigSchema.safeParse({
     home: join(folder, 'server'),
     homeId: 'home-of-tests',
     serverFile,
@@ -52,7 +57,12 @@ export async function startTestServer(overrides: Record<string, unknown> = {}, s
     localNode: { id: nodeId, name: 'local', publicKey: keys.publicKey.export({ type: 'spki', format: 'der' }).toString('base64') },
     ...overrides,
   });
-  const server = await startServer(config, pino({ level: 'silent' }), '0.0.0-test');
+  // A server that does not start leaves nothing behind either.
+  const starts = read.success ? startServer(read.data, pino({ level: 'silent' }), '0.0.0-test') : Promise.reject(read.error);
+  const server = await starts.catch(async (error: unknown) => {
+    await removeAll();
+    throw error;
+  });
   return {
     url: server.url,
     token,
@@ -79,9 +89,7 @@ export async function startTestServer(overrides: Record<string, unknown> = {}, s
     },
     stop: async () => {
       await server.stop();
-      await fresh.drop();
-      if (shared === undefined) await database.stop();
-      await rm(folder, { recursive: true, force: true });
+      await removeAll();
     },
   };
 }
