@@ -76,7 +76,7 @@ describe('a boot with Firecracker fails by name, and leaves nothing', () => {
       'firecracker_failed',
       'it ended (exit 1) before it listened',
     ],
-    ['a kernel that panics at once', { simulator: { guest: 'panics' } }, 'vm_ended_at_boot', 'guest_panic'],
+    ['a kernel that panics at once', { simulator: { guest: 'panics' } }, 'vm_panicked_at_boot', 'guest_panic'],
     ['a guest that never dials', { simulator: { guest: 'silent' }, driver: { bootTimeoutMs: 800 } }, 'vm_boot_hung', 'agent stands still'],
   ])('%s', async (_, setup, code, words) => {
     const failure = await failedBoot(setup);
