@@ -47,6 +47,7 @@ it('exports these values and no others', () => {
       "removeGuestFolder",
       "removeNotedGroups",
       "rescueFromFolder",
+      "rescueVmId",
       "runExec",
       "shutdownGuest",
       "signalProcess",
