@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Installation } from './support/installation.ts';
+import { withoutIsolation } from './support/isolation.ts';
 import { findLeaks, readDatabase, readFolder } from './support/leak-search.ts';
 import { ModelUpstream, UPSTREAM_CA, type UpstreamRequest } from './support/model-upstream.ts';
 import { makeRepository } from './support/repository.ts';
@@ -69,7 +70,9 @@ const HUNT = `
   cat hunt/echoes hunt/environment hunt/kernel
   exit 0`;
 
-describe('the credential of a model route', () => {
+const missing = await withoutIsolation();
+
+describe.skipIf(missing !== '')(`the credential of a model route${missing}`, () => {
   let installation: Installation;
   let upstream: ModelUpstream;
   let operator: string;
