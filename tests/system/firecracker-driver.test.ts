@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +5,7 @@ import { findBootArtifacts, openBootFiles } from '@firecrew/rootfs';
 import { type BootSpec, FirecrackerDriver, type FirecrackerDriverOptions } from '@firecrew/vmm';
 import { type DriverRig, driverCases, type SharedRig, shareVm, shell, withVm } from '@firecrew/vmm/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { vmSpec } from './support/vm-spec.ts';
 import { testVmStore } from './support/vm-store.ts';
 
 /** A real Firecracker and, where VMs are to be jailed, its jailer; both absolute paths. */
@@ -54,20 +54,7 @@ describe.skipIf(missing !== undefined)(`the firecracker driver with a real Firec
     });
   const newSpec = async (): Promise<BootSpec> => {
     count += 1;
-    return {
-      vmId: `vm-${count}`,
-      folder: join(folder, `v${count}`),
-      guestAgent: { node: '/unused', bundle: '/unused' },
-      bindPaths: [],
-      path: '/bin',
-      caBundle: null,
-      limits: { memoryMib: 512, diskMib: 1024 },
-      allowUnisolated: false,
-      attemptMarker: randomUUID(),
-      onStream: () => undefined,
-      onRefused: () => undefined,
-      ...OWNER,
-    };
+    return { ...vmSpec(`v${count}`, folder, { memoryMib: 512, diskMib: 1024 }), ...OWNER };
   };
   /** The payload in the place of the image: no shell and no agent is where they are looked for. */
   const withoutImage: FirecrackerDriverOptions['openFiles'] = async () => {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { appendFile, chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +8,7 @@ import { cgroupStandIn, type DriverRig, driverCases, shareVm, shell, withVm } fr
 import { packTree } from '@firecrew/workspace';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundleGuestProgram } from './support/guest-programs.ts';
+import { vmSpec } from './support/vm-spec.ts';
 import { type TestVmStore, testVmStore } from './support/vm-store.ts';
 
 /** Time for a boot and what is done in it, in `ms`: emulation on a busy machine takes ten times as long as on an idle one. */
@@ -44,20 +44,7 @@ describe.skipIf(missing !== '')(`the qemu driver under emulation${missing}`, { t
     new QemuDriver({ accelerator: 'tcg', openFiles: () => open(), ...options });
   const newSpec = async (): Promise<BootSpec> => {
     count += 1;
-    return {
-      vmId: `vm-${count}`,
-      folder: join(folder, `v${count}`),
-      guestAgent: { node: '/unused', bundle: '/unused' },
-      bindPaths: [],
-      path: '/bin',
-      caBundle: null,
-      limits: { memoryMib: 512, diskMib: 1024 },
-      allowUnisolated: false,
-      attemptMarker: randomUUID(),
-      onStream: () => undefined,
-      onRefused: () => undefined,
-      ...OWNER,
-    };
+    return { ...vmSpec(`v${count}`, folder, { memoryMib: 512, diskMib: 1024 }), ...OWNER };
   };
   /** The payload in the place of the image: no shell and no agent is where they are looked for. */
   const withoutAgent = async (): Promise<BootFiles> => {

@@ -8,6 +8,7 @@ import { guestHealth, killExec, QemuDriver, type QemuDriverOptions, startExec, t
 import { shell } from '@firecrew/vmm/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from './support/until.ts';
+import { vmSpec } from './support/vm-spec.ts';
 import { testVmStore } from './support/vm-store.ts';
 
 /** Time for a boot and what is done in it, in `ms`. */
@@ -53,19 +54,7 @@ describe.skipIf(missing !== '')(`the guest of a VM${missing}`, { timeout: VM_TES
     const artifacts = await findBootArtifacts(root);
     const driver = new QemuDriver({ accelerator: 'tcg', openFiles: () => openBootFiles(root, artifacts), ...options });
     count += 1;
-    return await driver.boot({
-      vmId: `vm-${count}`,
-      folder: join(folder, `v${count}`),
-      guestAgent: { node: '/unused', bundle: '/unused' },
-      bindPaths: [],
-      path: '/bin',
-      caBundle: null,
-      limits: { memoryMib: 320, diskMib: 256 },
-      allowUnisolated: false,
-      attemptMarker: randomUUID(),
-      onStream: () => undefined,
-      onRefused: () => undefined,
-    });
+    return await driver.boot(vmSpec(`v${count}`, folder, { memoryMib: 320, diskMib: 256 }));
   }
 
   /** Whether a process has a command line that begins like this. */

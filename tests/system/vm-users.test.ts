@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { chmod, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,6 +8,7 @@ import { findBootArtifacts, openBootFiles } from '@firecrew/rootfs';
 import { type BootSpec, type Driver, type GuestOwner, ownUsers, putTree, QemuDriver, type Vm, VmUsers } from '@firecrew/vmm';
 import { packTree } from '@firecrew/workspace';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { vmSpec } from './support/vm-spec.ts';
 import { testVmStore } from './support/vm-store.ts';
 
 /** Time for two boots and what is done in them, in `ms`. */
@@ -63,7 +63,7 @@ describe.skipIf(missing !== '')(`the users of VMs${missing}`, { timeout: VM_TEST
       },
     };
     driver = ownUsers(noting, new VmUsers({ firstUid: 2_000_000 + process.pid * 10, count: 3, vmRoots: [folder] }));
-    for (const name of ['agent', 'other']) vms.set(name, await driver.boot(newSpec(name)));
+    for (const name of ['agent', 'other']) vms.set(name, await driver.boot(vmSpec(name, folder, { memoryMib: 320, diskMib: 256 })));
   }, VM_TEST_MS);
   afterAll(async () => {
     for (const vm of vms.values()) expect(await vm.destroy()).toMatchObject({ removed: true, left: [] });
@@ -72,21 +72,6 @@ describe.skipIf(missing !== '')(`the users of VMs${missing}`, { timeout: VM_TEST
     expect(left).toEqual([]);
   }, VM_TEST_MS);
 
-  function newSpec(vmId: string): BootSpec {
-    return {
-      vmId,
-      folder: join(folder, vmId),
-      guestAgent: { node: '/unused', bundle: '/unused' },
-      bindPaths: [],
-      path: '/bin',
-      caBundle: null,
-      limits: { memoryMib: 320, diskMib: 256 },
-      allowUnisolated: false,
-      attemptMarker: randomUUID(),
-      onStream: () => undefined,
-      onRefused: () => undefined,
-    };
-  }
   function vmOf(name: string): Vm {
     const vm = vms.get(name);
     if (vm === undefined) throw new Error(`there is no VM ${name}`);

@@ -17,6 +17,7 @@ afterAll(async () => rm(folder, { recursive: true, force: true }));
 /** Asks without a server, and gives the exit code with what was printed. */
 async function check(target: string, options: Record<string, unknown> = {}, env: Record<string, string> = {}) {
   const lines: string[] = [];
+  // cast: a check prints lines and notes, and nothing else of an output
   const out = { line: (text: string) => void lines.push(text), note: () => undefined } as unknown as Output;
   const context = { env, cwd: folder, out, homeFlag: join(folder, 'home'), version: '0' };
   try {

@@ -13,7 +13,7 @@ const merge = (file: unknown, env: Record<string, string>, flags: Record<string,
   mergeSettings([
     { name: 'file', value: file },
     { name: 'env', value: settingsOfEnvironment(env) },
-    { name: 'flags', value: settingsOfFlags(flags, '/work') },
+    { name: 'flags', value: settingsOfFlags(flags, '/here') },
   ]);
 
 describe('settings', () => {
@@ -54,7 +54,7 @@ describe('settings', () => {
 
   it('take a policy by its path, a relative one of a flag from where the caller stands', () => {
     expect(merge({ policyFile: '/a' }, { FIRECREW_POLICY_FILE: '/b' }).policyFile).toBe('/b');
-    expect(merge({ policyFile: '/a' }, {}, { policy: 'c.yaml' }).policyFile).toBe('/work/c.yaml');
+    expect(merge({ policyFile: '/a' }, {}, { policy: 'c.yaml' }).policyFile).toBe('/here/c.yaml');
   });
 
   it('ignore an empty variable', () => {

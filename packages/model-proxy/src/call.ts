@@ -17,6 +17,7 @@ import {
 import type { BudgetKeeper, Held } from './budget-keeper.ts';
 import type { CallEnd, ModelCallLine } from './call-line.ts';
 import type { CredentialSlot } from './credential-slot.ts';
+import { hostDetail } from './host-detail.ts';
 import type { ModelProxyLimits } from './limits.ts';
 import { type BodyRoom, readBody } from './read-body.ts';
 import { relayAnswer } from './relay-answer.ts';
@@ -71,7 +72,7 @@ export class Call {
   /** Goes through the steps; `why` refuses at once. Never rejects. */
   async run(why: RouteRefusal | undefined): Promise<void> {
     try {
-      if (why !== undefined) return await this.#refuse(why, HOST_DETAIL[why] ?? why);
+      if (why !== undefined) return await this.#refuse(why, hostDetail(why));
       const head = await this.#readHead();
       if (head === undefined) return;
       const order = await this.#readOrder(head);
@@ -102,7 +103,7 @@ export class Call {
       },
     );
     if (head.verdict === 'refused') return await this.#refuse(head.reason, head.message);
-    if (!leaseValid()) return await this.#refuse('lease_lost', HOST_DETAIL.lease_lost ?? '', { path: head.path });
+    if (!leaseValid()) return await this.#refuse('lease_lost', hostDetail('lease_lost'), { path: head.path });
     return head;
   }
 
@@ -115,7 +116,7 @@ export class Call {
       return { head, body: null, held: budget.holdNothing() };
     }
     const read = await readBody(this.#request, room, limits);
-    if (!read.ok) return await this.#refuse(read.reason, HOST_DETAIL[read.reason] ?? read.reason, { path: head.path });
+    if (!read.ok) return await this.#refuse(read.reason, hostDetail(read.reason), { path: head.path });
     const { kind, model, streams } = head;
     const body = checkBody(read.bytes, {
       format,
@@ -144,13 +145,13 @@ export class Call {
     const secret = await credential.take(limits.credentialMs);
     if (secret === undefined || this.#end !== undefined) {
       free();
-      return await this.#refuse('credential_missing', HOST_DETAIL.credential_missing ?? '', facts);
+      return await this.#refuse('credential_missing', hostDetail('credential_missing'), facts);
     }
     try {
       audit({ event: 'open', call: this.#number, reason: 'listed', ...facts });
     } catch {
       free();
-      return await this.#answer('audit_unavailable', HOST_DETAIL.audit_unavailable ?? '');
+      return await this.#answer('audit_unavailable', hostDetail('audit_unavailable'));
     }
     const seen = await this.#exchange(order, secret);
     // An answer that tells of an error cost nothing; one that ended early is charged as it was reserved.
@@ -244,7 +245,7 @@ export class Call {
     this.#end ??= code === 'ETIMEDOUT' ? 'upstream_timeout' : 'upstream_gone';
     request.destroy();
     const reason = code === 'ETIMEDOUT' ? 'upstream_timeout' : 'upstream_unreachable';
-    if (!this.#response.headersSent && !this.#response.destroyed) await this.#answer(reason, HOST_DETAIL[reason] ?? '');
+    if (!this.#response.headersSent && !this.#response.destroyed) await this.#answer(reason, hostDetail(reason));
     else this.#response.destroy();
     return { ...UNSEEN, isUnsent: !isSent, ...(wasCut ? {} : { refusal: reason }), finish: () => undefined };
   }
@@ -300,17 +301,3 @@ interface Seen {
 }
 
 const UNSEEN = { status: undefined, usage: undefined, leaks: 0, isUnsent: false } as const;
-
-const HOST_DETAIL: Readonly<Partial<Record<RouteRefusal, string>>> = {
-  route_closed: 'the model route is open while the agent works',
-  lease_lost: 'this attempt has lost its lease',
-  calls_busy: 'too many calls at once; try again when one has ended',
-  bodies_busy: 'too many bytes of requests at once; try again when one has ended',
-  body_too_large: 'the body is larger than the model route takes',
-  body_timeout: 'the body did not come in time',
-  bad_request: 'the body did not come whole',
-  audit_unavailable: 'the audit could not be written, so nothing is forwarded',
-  credential_missing: 'the host has no credential for the model route yet',
-  upstream_unreachable: 'the upstream of the model route cannot be reached, or ended without an answer',
-  upstream_timeout: 'the upstream of the model route did not answer in time',
-};

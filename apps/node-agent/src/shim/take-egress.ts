@@ -5,8 +5,11 @@ import type { AttemptContext } from './attempt-context.ts';
 /** Characters of a reason in the timeline. */
 const REASON_CHARS = 1000;
 
+/** What of an attempt this concerns. */
+type Gated = Pick<AttemptContext, 'gate'> & { readonly events: Pick<AttemptContext['events'], 'add'> };
+
 /** Takes what the turn may reach from now on and tells it in the timeline; lists that cannot be used change nothing, and that is told, too. */
-export function takeEgress({ gate, events }: Pick<AttemptContext, 'gate' | 'events'>, egress: TurnEgress): void {
+export function takeEgress({ gate, events }: Gated, egress: TurnEgress): void {
   try {
     const taken = gate.replace(egress);
     if (taken === 'same') return;

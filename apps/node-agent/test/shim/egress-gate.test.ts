@@ -3,7 +3,6 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import type { EgressLine, TurnEgress, TurnEventBody } from '@firecrew/protocol';
 import { describe, expect, it } from 'vitest';
 import { EgressGate, MAX_EGRESS_LINES, MAX_REFUSAL_LINES_PER_KIND } from '../../src/shim/egress-gate.ts';
-import type { EventSpool } from '../../src/shim/event-spool.ts';
 import { takeEgress } from '../../src/shim/take-egress.ts';
 import { turnSpec } from './turn-spec.ts';
 
@@ -126,7 +125,7 @@ describe('the egress gate of an attempt', () => {
     const { gate } = gateWith();
     const told: string[] = [];
     const events = { add: (body: TurnEventBody) => void told.push(body.kind === 'notice' ? `${body.level} ${body.code}` : body.kind) };
-    const take = (egress: TurnEgress) => takeEgress({ gate, events: events as unknown as EventSpool }, egress);
+    const take = (egress: TurnEgress) => takeEgress({ gate, events }, egress);
     take(reach({}));
     take(reach({ allow: ['*'] }));
     take(reach({ allow: [] }));

@@ -17,7 +17,6 @@ export type PriceTable = Readonly<Record<string, ModelPrice>>;
 /** Models of one table. */
 export const PRICED_MODELS_MAX = 1_000;
 const PRICE_MAX = 1_000_000;
-const KEYS = ['input', 'output', 'cacheRead', 'cacheWrite'];
 
 /** Reads a table `{"models": {NAME: {input, output, cacheRead?, cacheWrite?}}}`. Throws `price_table_invalid`. */
 export function parsePriceTable(document: unknown): PriceTable {
@@ -40,20 +39,18 @@ export function highestCost(price: ModelPrice, inputTokens: number, outputTokens
 }
 
 function priceOf(name: string, value: unknown): ModelPrice {
-  const price = recordOf(value);
-  const isPrice = (part: unknown) => typeof part === 'number' && part >= 0 && part <= PRICE_MAX;
-  const valid =
-    price !== undefined &&
-    Object.entries(price).every(([key, part]) => KEYS.includes(key) && isPrice(part)) &&
-    isPrice(price.input) &&
-    isPrice(price.output);
-  if (!valid)
+  const price = recordOf(value) ?? {};
+  const { input, output, cacheRead, cacheWrite, ...others } = price;
+  if (!isPrice(input) || !isPrice(output) || !Object.values(price).every(isPrice) || Object.keys(others).length > 0)
     throw new RouteConfigError(
       'price_table_invalid',
       `the prices of ${name} must be numbers from 0: input, output, and if wanted cacheRead, cacheWrite`,
     );
-  // cast: its fields were just judged
-  return price as unknown as ModelPrice;
+  return { input, output, ...(isPrice(cacheRead) ? { cacheRead } : {}), ...(isPrice(cacheWrite) ? { cacheWrite } : {}) };
+}
+
+function isPrice(part: unknown): part is number {
+  return typeof part === 'number' && part >= 0 && part <= PRICE_MAX;
 }
 
 function recordOf(value: unknown): Record<string, unknown> | undefined {

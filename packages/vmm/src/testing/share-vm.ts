@@ -1,4 +1,5 @@
 import type { BootSpec, DestroyReport, Driver, Vm } from '../port/driver.ts';
+import { endedBy } from '../port/ended-by.ts';
 import { type DriverRig, shell } from './driver-rig.ts';
 
 /** A rig whose cases run one after another in one VM, for drivers whose boots take seconds. */
@@ -44,15 +45,5 @@ function shared(vm: Vm): Vm {
     const left = output.split('\n').filter((line) => line !== '');
     return { removed: left.length === 0, killed: 0, left };
   };
-  return {
-    id: vm.id,
-    isolation: vm.isolation,
-    guestPaths: vm.guestPaths,
-    socketPath: vm.socketPath,
-    exited: vm.exited,
-    pids: () => vm.pids(),
-    session: (timeoutMs) => vm.session(timeoutMs),
-    rescue: (path, exclude) => vm.rescue(path, exclude),
-    destroy: clean,
-  };
+  return endedBy(vm, clean);
 }

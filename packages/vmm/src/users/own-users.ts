@@ -1,4 +1,5 @@
 import type { BootSpec, DestroyReport, Driver, GuestOwner, Vm } from '../port/driver.ts';
+import { endedBy } from '../port/ended-by.ts';
 import type { LentUser, VmUsers } from './vm-users.ts';
 
 /**
@@ -36,16 +37,5 @@ function returning(vm: Vm, giveBack: () => void): Vm {
     return report;
   };
   const seal = vm.seal?.bind(vm);
-  return {
-    id: vm.id,
-    isolation: vm.isolation,
-    guestPaths: vm.guestPaths,
-    socketPath: vm.socketPath,
-    exited: vm.exited,
-    pids: () => vm.pids(),
-    session: (timeoutMs) => vm.session(timeoutMs),
-    rescue: (path, exclude) => vm.rescue(path, exclude),
-    ...(seal === undefined ? {} : { seal }),
-    destroy,
-  };
+  return { ...endedBy(vm, destroy), ...(seal === undefined ? {} : { seal }) };
 }

@@ -1,0 +1,20 @@
+import type { RouteRefusal } from '@firecrew/model-route';
+
+const DETAIL: Readonly<Partial<Record<RouteRefusal, string>>> = {
+  route_closed: 'the model route is open while the agent works',
+  lease_lost: 'this attempt has lost its lease',
+  calls_busy: 'too many calls at once; try again when one has ended',
+  bodies_busy: 'too many bytes of requests at once; try again when one has ended',
+  body_too_large: 'the body is larger than the model route takes',
+  body_timeout: 'the body did not come in time',
+  bad_request: 'the body did not come whole',
+  audit_unavailable: 'the audit could not be written, so nothing is forwarded',
+  credential_missing: 'the host has no credential for the model route yet',
+  upstream_unreachable: 'the upstream of the model route cannot be reached, or ended without an answer',
+  upstream_timeout: 'the upstream of the model route did not answer in time',
+};
+
+/** What a guest is told of a refusal that the host adds; the reason itself where there is no more to say. */
+export function hostDetail(reason: RouteRefusal): string {
+  return DETAIL[reason] ?? reason;
+}
