@@ -39,19 +39,17 @@ export async function packWholeHistory(repository: LocalRepository, outFile: str
 }
 
 /** The remote that the branch follows, else `origin`. */
-async function remoteOf(repository: LocalRepository): Promise<string> {
-  const keys = repository.branch === undefined ? [] : [`branch.${repository.branch}.remote`];
-  for (const key of keys) {
-    const { stdout, exitCode } = await runGit(['config', '--get', key], {
-      gitDir: repository.commonDir,
-      timeoutMs: GIT_LOCAL_TIMEOUT_MS,
-      maxOutputBytes: GIT_SMALL_OUTPUT_BYTES,
-      exitCodes: [0, 1],
-    });
-    const name = stdout.toString('utf8').trim();
-    if (exitCode === 0 && name !== '' && name !== '.' && !name.startsWith('-')) return name;
-  }
-  return 'origin';
+async function remoteOf({ branch, commonDir }: LocalRepository): Promise<string> {
+  if (branch === undefined) return 'origin';
+  const { stdout, exitCode } = await runGit(['config', '--get', `branch.${branch}.remote`], {
+    gitDir: commonDir,
+    timeoutMs: GIT_LOCAL_TIMEOUT_MS,
+    maxOutputBytes: GIT_SMALL_OUTPUT_BYTES,
+    exitCodes: [0, 1],
+  });
+  const name = stdout.toString('utf8').trim();
+  // "." is a branch of this very repository.
+  return exitCode === 0 && name !== '' && name !== '.' && !name.startsWith('-') ? name : 'origin';
 }
 
 async function lend(gitDir: string, objects: string): Promise<void> {
