@@ -76,6 +76,7 @@ export {
   unfitCauseSchema,
   uploadReplySchema,
 } from './http-api.ts';
+export { isLoopback } from './is-loopback.ts';
 export {
   type ServerFile,
   type SupervisorFile,

@@ -52,7 +52,7 @@ export interface ClientOptions {
   /** URL, or a function that gives it: asked before every call, so that a restarted server is found again. */
   readonly url: ServerAddress;
   readonly token: string;
-  /** Connections of undici to use in place of the global ones. */
+  /** Connections of undici to use in place of the global ones, and for a server of this host of direct ones, which no proxy stands in. */
   readonly dispatcher?: Dispatcher;
 }
 

@@ -2,6 +2,7 @@ import { errorBodySchema } from '@firecrew/protocol';
 import { type Dispatcher, request } from 'undici';
 import type * as z from 'zod';
 import { FirecrewApiError } from './api-error.ts';
+import { directConnections } from './direct-connections.ts';
 
 /** How long an answer may take to begin, in ms. The base of a large upload is made before a mission is answered. */
 export const ANSWER_TIMEOUT_MS = 600_000;
@@ -44,6 +45,7 @@ export async function sendAny(context: CallContext, call: Call): Promise<Dispatc
   const base = typeof context.address === 'string' ? context.address : await context.address();
   const url = new URL(call.path, base);
   for (const [name, value] of Object.entries(call.query ?? {})) url.searchParams.set(name, String(value));
+  const dispatcher = context.dispatcher ?? directConnections(url);
   const headers: Record<string, string> = { authorization: `Bearer ${context.token}`, ...call.headers };
   if (call.json !== undefined) headers['content-type'] = 'application/json';
   try {
@@ -54,7 +56,7 @@ export async function sendAny(context: CallContext, call: Call): Promise<Dispatc
       headersTimeout: ANSWER_TIMEOUT_MS,
       bodyTimeout: call.bodyTimeoutMs ?? ANSWER_TIMEOUT_MS,
       ...(call.signal === undefined ? {} : { signal: call.signal }),
-      ...(context.dispatcher === undefined ? {} : { dispatcher: context.dispatcher }),
+      ...(dispatcher === undefined ? {} : { dispatcher }),
     });
   } catch (cause) {
     throw unreachable(url.origin, call, cause);

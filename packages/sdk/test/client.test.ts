@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { getGlobalDispatcher, ProxyAgent, setGlobalDispatcher } from 'undici';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FirecrewApiError, FirecrewClient } from '../src/index.ts';
 import { json, type StandIn, startStandIn } from './stand-in-server.ts';
@@ -34,6 +35,19 @@ const caught = async (work: Promise<unknown>): Promise<FirecrewApiError> => {
 };
 
 describe('a call', () => {
+  it('to a server of this host goes through no proxy that the process has for others', async () => {
+    server.answer = (_one, response) => json(response, 200, { version: '1', generation: 1, minGeneration: 1, homeId: 'h', epoch: 3 });
+    const before = getGlobalDispatcher();
+    const proxy = new ProxyAgent('http://127.0.0.1:9');
+    setGlobalDispatcher(proxy);
+    try {
+      expect((await client.info()).homeId).toBe('h');
+    } finally {
+      setGlobalDispatcher(before);
+      await proxy.close();
+    }
+  });
+
   it('carries the token and is read by its schema', async () => {
     server.answer = (_one, response) =>
       json(response, 200, { version: '1', generation: 1, minGeneration: 1, homeId: 'h', epoch: 3, more: 1 });

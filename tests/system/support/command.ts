@@ -23,20 +23,23 @@ export class Command {
   readonly folder: string;
   readonly home: string;
   readonly #environment: NodeJS.ProcessEnv;
+  readonly #prefix: readonly string[];
 
-  private constructor(folder: string, environment: NodeJS.ProcessEnv) {
+  private constructor(folder: string, environment: NodeJS.ProcessEnv, prefix: readonly string[]) {
     this.folder = folder;
+    this.#prefix = prefix;
     this.home = join(folder, 'home');
     // Whoever runs the tests may have a database of their own in the environment.
     const own = { FIRECREW_HOME: this.home, FIRECREW_DATABASE_URL: 'own', FIRECREW_ALLOW_UNISOLATED: '1' };
     this.#environment = { ...process.env, NO_COLOR: '1', ...own, ...environment };
   }
 
-  static async make(environment: NodeJS.ProcessEnv = {}): Promise<Command> {
+  /** `prefix` is what the command line begins with, for one that runs in other namespaces. */
+  static async make(environment: NodeJS.ProcessEnv = {}, prefix: readonly string[] = []): Promise<Command> {
     const folder = await mkdtemp(join(tmpdir(), 'fcc-'));
     await chmod(folder, 0o711);
     await mkdir(join(folder, 'work'));
-    return new Command(folder, environment);
+    return new Command(folder, environment, prefix);
   }
 
   /** Runs it to its end; its exit code is an answer. */
@@ -49,7 +52,8 @@ export class Command {
     let pid = 0;
     const ended = new Promise<CommandResult>((resolve) => {
       const options = { cwd, env: this.#environment, timeout: COMMAND_TIMEOUT_MS, maxBuffer: MAX_OUTPUT_BYTES };
-      const child = execFile(FIRECREW, [...args], options, (error, stdout, stderr) => {
+      const [program = FIRECREW, ...rest] = [...this.#prefix, FIRECREW, ...args];
+      const child = execFile(program, rest, options, (error, stdout, stderr) => {
         const code = error === null ? 0 : typeof error.code === 'number' ? error.code : -1;
         resolve({ code, stdout, stderr });
       });

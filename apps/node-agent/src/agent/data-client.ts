@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { CodedError } from '@firecrew/base';
 import { nodeDataPaths } from '@firecrew/protocol';
 import { request } from 'undici';
+import { requestOptions } from './server-connections.ts';
 
 /** The data calls of one attempt: blobs in, blobs and log bytes out, authorised by the attempt's own token. */
 export class DataClient {
@@ -98,6 +99,7 @@ export class DataClient {
   ) {
     const url = new URL(path, await this.#server());
     return await request(url, {
+      ...requestOptions(url),
       method,
       headers: {
         authorization: `Bearer ${this.#token}`,

@@ -1,8 +1,7 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { isIP } from 'node:net';
 import { CodedError, messageOf } from '@firecrew/base';
-import { serverFileSchema } from '@firecrew/protocol';
+import { isLoopback, serverFileSchema } from '@firecrew/protocol';
 import type { NodeConfig } from './config.ts';
 
 /** Most that is read of a `server.json`, in bytes. */
@@ -11,9 +10,7 @@ const SERVER_FILE_MAX_BYTES = 16 * 1024;
 /** The server's URL now: a restarted server on this machine may have another port. Throws `server_unknown`, `server_url_refused`. */
 export async function findServer(config: NodeConfig): Promise<URL> {
   const url = new URL(config.serverUrl ?? (await readServerFile(config.serverFile ?? '')));
-  const host = url.hostname.replace(/^\[|\]$/g, '');
-  const isLoopback = host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
-  if (url.protocol === 'https:' || (url.protocol === 'http:' && config.allowHttp && isLoopback)) return url;
+  if (url.protocol === 'https:' || (url.protocol === 'http:' && config.allowHttp && isLoopback(url))) return url;
   throw new CodedError('server_url_refused', `the server URL ${url.origin} is neither https nor loopback`, {
     action: 'Use an https URL for a server elsewhere.',
   });

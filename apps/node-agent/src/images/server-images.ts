@@ -2,6 +2,7 @@ import { CodedError, messageOf } from '@firecrew/base';
 import { nodeDataPaths, offeredImagesSchema } from '@firecrew/protocol';
 import { type ArtifactDigest, type ArtifactOrigin, judgeReply, MAX_MANIFEST_BYTES, type TransferStep } from '@firecrew/rootfs';
 import { request } from 'undici';
+import { requestOptions } from '../agent/server-connections.ts';
 
 /** Bytes of the list of names that a server offers. */
 const MAX_LIST_BYTES = 256 * 1024;
@@ -66,7 +67,9 @@ export class ServerImages implements ArtifactOrigin {
 
   async #call(path: string, what: string, headers: Record<string, string>, signal: AbortSignal): Promise<Reply> {
     try {
-      const reply = await request(new URL(path, await this.#server()), {
+      const url = new URL(path, await this.#server());
+      const reply = await request(url, {
+        ...requestOptions(url),
         headers: { authorization: `Bearer ${this.#token}`, ...headers },
         headersTimeout: SILENCE_MAX_MS,
         bodyTimeout: SILENCE_MAX_MS,
