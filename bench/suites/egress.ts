@@ -1,18 +1,20 @@
 import { once } from 'node:events';
-import { mkdir } from 'node:fs/promises';
+import { chmod } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { type PeerProxy, startSquid, startTinyproxy } from '../support/peer-proxies.ts';
 import { type Helper, residentMib, startHelper } from '../support/processes.ts';
 import { type BenchRow, measured, notMeasured } from '../support/row.ts';
 import { memoryFolder } from '../support/sandbox.ts';
 import { bestInTurn, timed } from '../support/timing.ts';
-import { startTinyproxy } from '../support/tinyproxy.ts';
 
 const PROCESS = new URL('../support/egress-process.ts', import.meta.url);
 const TUNNELS = 1_500;
 const AT_ONCE = 16;
 const BYTES = 500_000_000;
-const OPEN_TUNNELS = 1_000;
+const OPEN_TUNNELS = 2_000;
+const IDLE_MAX_MIB = 200;
+const ROUNDS = 3;
 
 async function openTunnel(proxyPort: number, upstreamPort: number): Promise<Socket> {
   const socket = connect({ port: proxyPort, host: '127.0.0.1', noDelay: true });
@@ -58,58 +60,67 @@ async function memoryOfTunnels(proxy: Helper, proxyPort: number, upstreamPort: n
     `egress: growth with ${OPEN_TUNNELS} open tunnels`,
     grown,
     'MiB',
-    undefined,
+    { atMost: IDLE_MAX_MIB },
     `${((grown * 1024) / OPEN_TUNNELS).toFixed(0)} KiB each`,
   );
 }
 
-/** Our proxy, with policy, address check and audit file, against tinyproxy with a filter and a log, and against a bare relay. */
+const tunnelsPerSecond = (ms: number) => (TUNNELS * 1000) / ms;
+const megabytesPerSecond = (ms: number) => BYTES / 1000 / ms;
+
+/** Set-up and throughput beside a proxy of another make. */
+async function besides(name: string, peer: PeerProxy, own: number, upstream: number, setUpAtLeast: number): Promise<BenchRow[]> {
+  if (!peer.ok) return [notMeasured(`egress: set-up rate of ${name}`, 'x', peer.why)];
+  const setUp = await bestInTurn(ROUNDS, timedSetUps(own, upstream), timedSetUps(peer.port, upstream));
+  const flow = await bestInTurn(2, timedDownload(own, upstream), timedDownload(peer.port, upstream));
+  const rate = `${name} ${tunnelsPerSecond(setUp.peer).toFixed(0)}/s`;
+  return [
+    measured(`egress: set-up rate of ${name}`, setUp.peer / setUp.ours, 'x', { atLeast: setUpAtLeast }, rate),
+    measured(
+      `egress: throughput of ${name}`,
+      flow.peer / flow.ours,
+      'x',
+      undefined,
+      `${name} ${megabytesPerSecond(flow.peer).toFixed(0)} MB/s`,
+    ),
+  ];
+}
+
+const timedSetUps = (to: number, upstream: number) => () => timed(() => setUps(to, upstream));
+const timedDownload = (to: number, upstream: number) => () => timed(() => download(to, upstream));
+
+/** Our proxy, with policy, address check and audit file, against a bare relay, and against tinyproxy and squid with a filter and a log. */
 export async function egressSuite(): Promise<BenchRow[]> {
   const folder = await memoryFolder();
-  await mkdir(join(folder.path, 't'));
   const upstream = await startHelper(PROCESS, ['upstream']);
   const port = Number(upstream.ready.port);
   const proxy = await startHelper(PROCESS, ['proxy', join(folder.path, 'audit'), String(port)]);
   const relay = await startHelper(PROCESS, ['relay']);
-  const tiny = await startTinyproxy(join(folder.path, 't'), port);
+  await chmod(folder.path, 0o711);
+  const tiny = await startTinyproxy(join(folder.path, 'tinyproxy'), port);
+  const squid = await startSquid(join(folder.path, 'squid'), port);
   try {
     const [own, bare] = [Number(proxy.ready.port), Number(relay.ready.port)];
-    const setUp = (to: number) => () => timed(() => setUps(to, port));
-    const flow = (to: number) => () => timed(() => download(to, port));
     const memory = await memoryOfTunnels(proxy, own, port);
-    const toRelay = await bestInTurn(3, setUp(own), setUp(bare));
-    const flowToRelay = await bestInTurn(3, flow(own), flow(bare));
-    const tunnels = (ms: number) => (TUNNELS * 1000) / ms;
-    const rate = (ms: number) => BYTES / 1000 / ms;
-    const rows = [
-      measured('egress: tunnels', tunnels(toRelay.ours), '/s', undefined, `relay ${tunnels(toRelay.peer).toFixed(0)}/s`),
-      measured('egress: set-up rate of a bare relay', toRelay.peer / toRelay.ours, 'x'),
-      measured('egress: one tunnel', rate(flowToRelay.ours), 'MB/s', undefined, `relay ${rate(flowToRelay.peer).toFixed(0)} MB/s`),
-      measured('egress: throughput of a bare relay', flowToRelay.peer / flowToRelay.ours, 'x', { atLeast: 0.8 }),
-      memory,
-    ];
-    if (!tiny.ok) return [...rows, notMeasured('egress: set-up rate of tinyproxy', 'x', tiny.why)];
-    const toTiny = await bestInTurn(3, setUp(own), setUp(tiny.port));
-    const flowToTiny = await bestInTurn(2, flow(own), flow(tiny.port));
+    const setUp = await bestInTurn(ROUNDS, timedSetUps(own, port), timedSetUps(bare, port));
+    const flow = await bestInTurn(ROUNDS, timedDownload(own, port), timedDownload(bare, port));
     return [
-      ...rows,
+      measured('egress: tunnels', tunnelsPerSecond(setUp.ours), '/s', undefined, `relay ${tunnelsPerSecond(setUp.peer).toFixed(0)}/s`),
+      measured('egress: set-up rate of a bare relay', setUp.peer / setUp.ours, 'x'),
       measured(
-        'egress: set-up rate of tinyproxy',
-        toTiny.peer / toTiny.ours,
-        'x',
-        { atLeast: 1 },
-        `tinyproxy ${tunnels(toTiny.peer).toFixed(0)}/s`,
-      ),
-      measured(
-        'egress: throughput of tinyproxy',
-        flowToTiny.peer / flowToTiny.ours,
-        'x',
+        'egress: one tunnel',
+        megabytesPerSecond(flow.ours),
+        'MB/s',
         undefined,
-        `tinyproxy ${rate(flowToTiny.peer).toFixed(0)} MB/s`,
+        `relay ${megabytesPerSecond(flow.peer).toFixed(0)} MB/s`,
       ),
+      measured('egress: throughput of a bare relay', flow.peer / flow.ours, 'x', { atLeast: 0.85 }),
+      memory,
+      ...(await besides('tinyproxy', tiny, own, port, 1)),
+      ...(await besides('squid', squid, own, port, 0.7)),
     ];
   } finally {
-    if (tiny.ok) await tiny.stop();
+    for (const peer of [tiny, squid]) if (peer.ok) await peer.stop();
     for (const helper of [proxy, relay, upstream]) await helper.stop();
     await folder.remove();
   }

@@ -40,7 +40,7 @@ function relay(socket: Socket): void {
 
 function proxy(auditFile: string, upstreamPort: number): (socket: Socket) => void {
   const file = openSync(auditFile, 'a');
-  const many = 2_000;
+  const many = 4_000;
   const egress = createEgressProxy({
     policy: createPolicy({
       rules: loadAllowList([{ host: 'localhost', port: upstreamPort, protocol: 'tcp' }]),
