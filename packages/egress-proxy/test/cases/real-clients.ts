@@ -202,23 +202,20 @@ const CARGO: RealClient = {
   }),
 };
 
+/** Go takes no folders in the archive of a module. */
+const GO_MODULE = `import sys, zipfile
+with zipfile.ZipFile(sys.argv[1], 'w') as z:
+    z.writestr('example.test/demo@v1.0.0/go.mod', 'module example.test/demo\\n')
+    z.writestr('example.test/demo@v1.0.0/demo.go', 'package demo\\n')
+`;
+
 const GO: RealClient = {
   program: 'go',
   probe: ['version'],
   prepare(folder) {
     mkdirSync(join(folder, 'top'));
-    writeFileSync(join(folder, 'top/go.mod'), 'module top\n\ngo 1.20\n\nrequire example.test/demo v1.0.0\n');
-    const files = { 'example.test/demo@v1.0.0/go.mod': 'module example.test/demo\n', 'example.test/demo@v1.0.0/demo.go': 'package demo\n' };
-    for (const [path, text] of Object.entries(files)) {
-      mkdirSync(dirname(join(folder, 'zip', path)), { recursive: true });
-      writeFileSync(join(folder, 'zip', path), text);
-    }
-    execFileSync('python3', [
-      '-c',
-      "import shutil,sys; shutil.make_archive(sys.argv[1],'zip',sys.argv[2])",
-      join(folder, 'demo'),
-      join(folder, 'zip'),
-    ]);
+    writeFileSync(join(folder, 'top/go.mod'), 'module top\n\ngo 1.19\n\nrequire example.test/demo v1.0.0\n');
+    execFileSync('python3', ['-c', GO_MODULE, join(folder, 'demo.zip')]);
     return pages({
       '/example.test/demo/@v/v1.0.0.info': '{"Version":"v1.0.0"}',
       '/example.test/demo/@v/v1.0.0.mod': 'module example.test/demo\n',
