@@ -30,7 +30,7 @@ describe('the repository', () => {
   });
 
   it('says of every dependency why it is there', () => {
-    const manifests = ['.', ...workspacePackages(ROOT).map(({ folder }) => folder)].map((folder) =>
+    const manifests = ['.', 'bench', 'tests/system', ...workspacePackages(ROOT).map(({ folder }) => folder)].map((folder) =>
       readManifest(join(ROOT, folder, 'package.json')),
     );
     const named = manifests.flatMap((one) => Object.keys({ ...one.dependencies, ...one.devDependencies, ...one.optionalDependencies }));
