@@ -18,7 +18,11 @@ const BUNDLES = {
   },
   'node-agent': {
     package: 'apps/node-agent',
-    programs: { 'node-agent.mjs': 'apps/node-agent/src/agent/main.ts', 'shim.mjs': 'apps/node-agent/src/shim/shim-main.ts' },
+    programs: {
+      'node-agent.mjs': 'apps/node-agent/src/agent/main.ts',
+      'shim.mjs': 'apps/node-agent/src/shim/shim-main.ts',
+      'credential-broker.mjs': 'apps/node-agent/src/broker/broker-main.ts',
+    },
     beside: {},
   },
   'guest-agent': { package: 'apps/guest-agent', programs: { 'guest-agent.mjs': 'apps/guest-agent/src/main.ts' }, beside: {} },
@@ -31,6 +35,7 @@ const BUNDLES = {
       'apps/migrations': 'apps/server/bundle/migrations',
       'apps/node-agent.mjs': 'apps/node-agent/bundle/node-agent.mjs',
       'apps/shim.mjs': 'apps/node-agent/bundle/shim.mjs',
+      'apps/credential-broker.mjs': 'apps/node-agent/bundle/credential-broker.mjs',
       'apps/guest-agent.mjs': 'apps/guest-agent/bundle/guest-agent.mjs',
       'apps/LICENSES-server.txt': 'apps/server/bundle/LICENSES.txt',
       'apps/LICENSES-node-agent.txt': 'apps/node-agent/bundle/LICENSES.txt',

@@ -65,12 +65,13 @@ async function inTurn(ours: Client, direct: Client, body: string): Promise<{ our
 const bodyOf = (text: string, stream: boolean) =>
   JSON.stringify({ model: 'm-1', max_tokens: 100, stream, messages: [{ role: 'user', content: text }] });
 
-/** The model route, with its closed list, budget and audit file, against the same calls straight to the same upstream over TLS. */
+/** The model route, with its closed list, budget, audit file and the broker of the node, against the same calls straight to the same upstream over TLS. */
 export async function modelRouteSuite(): Promise<BenchRow[]> {
   const folder = await memoryFolder();
   for (const name of ['cert', 'key']) await copyFile(join(TLS, `test-only-${name}.pem`), join(folder.path, `${name}.pem`));
   const upstream = await startHelper(PROCESS, ['upstream', folder.path]);
-  const route = await startHelper(PROCESS, ['route', folder.path, String(upstream.ready.port)]);
+  const broker = await startHelper(PROCESS, ['broker', folder.path, String(upstream.ready.port)]);
+  const route = await startHelper(PROCESS, ['route', folder.path]);
   try {
     const ours = clientOf(Number(route.ready.port), undefined);
     const direct = clientOf(Number(upstream.ready.port), readFileSync(join(folder.path, 'cert.pem'), 'utf8'));
@@ -101,6 +102,7 @@ export async function modelRouteSuite(): Promise<BenchRow[]> {
     ];
   } finally {
     await route.stop();
+    await broker.stop();
     await upstream.stop();
     await folder.remove();
   }

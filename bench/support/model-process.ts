@@ -1,9 +1,10 @@
-// One process of the model-route bench: `model-process.ts route|upstream FOLDER UPSTREAM_PORT`. Says its port.
+// One process of the model-route bench: `model-process.ts upstream|broker|route FOLDER UPSTREAM_PORT`. Says its port.
 import { once } from 'node:events';
 import { openSync, readFileSync, writeSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
 import { join } from 'node:path';
+import { createCredentialBroker } from '@firecrew/credential-broker';
 import { createModelProxy } from '@firecrew/model-proxy';
 import { readUpstream } from '@firecrew/model-route';
 
@@ -31,14 +32,28 @@ function upstream(folder: string): Server {
   });
 }
 
-/** The route as a shim has it: closed list, budget, search for the credential, and an audit file. */
-function route(folder: string, port: string): Server {
+/** Both know it without telling each other. */
+const HANDLE = 'h'.repeat(43);
+const socketOf = (folder: string): string => join(folder, 'broker.sock');
+
+/** The broker of a node: adds the credential, speaks TLS, searches answers. */
+function broker(folder: string, port: string): Server {
+  const { server, ...made } = createCredentialBroker();
+  const ca = readFileSync(join(folder, 'cert.pem'), 'utf8');
+  made.setRoute('r', { format: 'anthropic_messages', upstream: readUpstream(`https://localhost:${port}`), ca });
+  made.setCredential('r', 'sk-bench-0123456789abcdef');
+  made.setHandles([{ handle: HANDLE, route: 'r', validUntilMs: Number.POSITIVE_INFINITY }]);
+  return server.listen(socketOf(folder));
+}
+
+/** The route as a shim has it: closed list, budget, an audit file, and the way to the broker. */
+function route(folder: string): Server {
   const file = openSync(join(folder, 'audit'), 'a');
   const proxy = createModelProxy({
+    broker: socketOf(folder),
     rules: {
       format: 'anthropic_messages',
-      upstream: readUpstream(`https://localhost:${port}`),
-      ca: readFileSync(join(folder, 'cert.pem'), 'utf8'),
+      hasCredential: true,
       features: [],
       models: null,
       outputCap: 1_000,
@@ -49,7 +64,7 @@ function route(folder: string, port: string): Server {
       writeSync(file, `${JSON.stringify(line)}\n`);
     },
   });
-  proxy.setCredential('sk-bench-0123456789abcdef');
+  proxy.setHandle(HANDLE);
   proxy.open();
   return createTcpServer({ allowHalfOpen: true, noDelay: true }, (socket) => proxy.handle(socket));
 }
@@ -57,6 +72,6 @@ function route(folder: string, port: string): Server {
 // Its bench is gone.
 process.once('disconnect', () => process.exit());
 const [mode, folder = '', port = ''] = process.argv.slice(2);
-const server = (mode === 'route' ? route(folder, port) : upstream(folder)).listen(0, '127.0.0.1');
+const server = mode === 'broker' ? broker(folder, port) : (mode === 'route' ? route(folder) : upstream(folder)).listen(0, '127.0.0.1');
 await once(server, 'listening');
-process.send?.({ port: (server.address() as AddressInfo).port });
+process.send?.({ port: mode === 'broker' ? 0 : (server.address() as AddressInfo).port });

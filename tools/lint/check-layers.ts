@@ -36,6 +36,7 @@ export const LAYER_OF: Readonly<Record<string, string>> = {
   '@firecrew/link': 'flow',
   '@firecrew/egress-proxy': 'adapter',
   '@firecrew/model-proxy': 'adapter',
+  '@firecrew/credential-broker': 'adapter',
   '@firecrew/policy-file': 'adapter',
   '@firecrew/vmm': 'adapter',
   '@firecrew/rootfs': 'adapter',

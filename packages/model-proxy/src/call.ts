@@ -1,37 +1,34 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
+import { readLeaks } from '@firecrew/credential-broker';
 import {
   type BodyDecision,
-  CredentialFilter,
   checkBody,
-  credentialHeader,
   decideAnswer,
   decideHead,
   type HeadDecision,
-  holdsCredential,
+  type HeaderPair,
   NO_USAGE,
   type RouteRefusal,
   refusalBody,
   refusalStatus,
   UsageMeter,
 } from '@firecrew/model-route';
+import type { BrokerClient } from './broker-client.ts';
 import type { BudgetKeeper, Held } from './budget-keeper.ts';
 import type { CallEnd, ModelCallLine } from './call-line.ts';
-import type { CredentialSlot } from './credential-slot.ts';
 import { hostDetail } from './host-detail.ts';
 import type { ModelProxyLimits } from './limits.ts';
 import { type BodyRoom, readBody } from './read-body.ts';
 import { relayAnswer } from './relay-answer.ts';
 import type { RouteRules } from './route-rules.ts';
-import type { UpstreamClient } from './upstream-request.ts';
 
 /** What the calls of one route share. */
 export interface CallHost {
   readonly rules: RouteRules;
   readonly limits: ModelProxyLimits;
   readonly budget: BudgetKeeper;
-  readonly credential: CredentialSlot;
   readonly room: BodyRoom;
-  readonly upstream: UpstreamClient;
+  readonly broker: Pick<BrokerClient, 'exchange'>;
   readonly audit: (line: ModelCallLine) => void;
   readonly leaseValid: () => boolean;
   readonly clock: () => number;
@@ -48,7 +45,7 @@ interface Order {
   readonly held: Held;
 }
 
-/** One request of a guest, from its head to its line of the audit: head, body, budget, credential, upstream, answer. */
+/** One request of a guest, from its head to its line of the audit: head, body, budget, broker, answer. */
 export class Call {
   readonly #host: CallHost;
   readonly #number: number;
@@ -139,21 +136,15 @@ export class Call {
 
   async #forward(order: Order): Promise<void> {
     const { head, held, body } = order;
-    const { audit, credential, limits, budget } = this.#host;
+    const { audit, budget, rules } = this.#host;
     const facts = { path: head.path, ...(body === null ? {} : { model: body.model }) };
-    const free = () => budget.end(held, NO_USAGE);
-    const secret = await credential.take(limits.credentialMs);
-    if (secret === undefined || this.#end !== undefined) {
-      free();
-      return await this.#refuse('credential_missing', hostDetail('credential_missing'), facts);
-    }
     try {
       audit({ event: 'open', call: this.#number, reason: 'listed', ...facts });
     } catch {
-      free();
+      budget.end(held, NO_USAGE);
       return await this.#answer('audit_unavailable', hostDetail('audit_unavailable'));
     }
-    const seen = await this.#exchange(order, secret);
+    const seen = await this.#exchange(order);
     // An answer that tells of an error cost nothing; one that ended early is charged as it was reserved.
     const isWhole = this.#end === undefined || this.#end === 'answered';
     const usage = head.kind !== 'generate' || (isWhole && (seen.status ?? 0) >= 400) ? NO_USAGE : isWhole ? seen.usage : undefined;
@@ -166,7 +157,7 @@ export class Call {
       ...(seen.status === undefined ? {} : { status: seen.status }),
       usage: usage ?? null,
       charged,
-      isCredentialRefused: secret !== null && (seen.status === 401 || seen.status === 403),
+      isCredentialRefused: rules.hasCredential && (seen.status === 401 || seen.status === 403),
       leaks: seen.leaks,
       durationMs: this.#host.clock() - this.#startedMs,
     };
@@ -180,53 +171,40 @@ export class Call {
     seen.finish();
   }
 
-  /** Sends the request and passes its answer on. */
-  async #exchange({ head, body }: Order, secret: string | null): Promise<Seen> {
-    const { rules, upstream, credential, leaseValid } = this.#host;
+  /** Sends the request to the broker and passes its answer on. */
+  async #exchange({ head, body }: Order): Promise<Seen> {
+    const { rules, broker, leaseValid } = this.#host;
     const text = body === null ? undefined : Buffer.from(body.text);
-    const headers = [
-      ...head.headers,
-      ...(text === undefined
-        ? this.#rawFraming(head)
-        : [['content-type', 'application/json'] as const, ['content-length', String(text.length)] as const]),
-      ...(head.headers.some(([name]) => name === 'user-agent') ? [] : [['user-agent', 'firecrew'] as const]),
-      ['accept-encoding', 'identity'] as const,
-      ...(secret === null ? [] : [credentialHeader(rules.format, secret, rules.header)]),
-    ];
-    const { request, isConnected } = upstream.begin(head.method, head.target, headers);
-    this.#upstream = request;
-    const answer = new Promise<IncomingMessage>((resolve, reject) => {
-      request.once('response', resolve);
-      request.once('upgrade', () => reject(new Error('the upstream changed the protocol')));
-      request.on('error', reject);
-      request.once('close', () => reject(new Error('the upstream closed the connection')));
-    });
-    if (text !== undefined || !head.hasBody) request.end(text);
-    else this.#passBody(request);
-    try {
-      const message = await answer;
-      const secrets = credential.secrets;
-      const decision = decideAnswer(message.rawHeaders, (value) => holdsCredential(value, secrets));
-      if (decision.verdict === 'refused') {
-        request.destroy();
-        await this.#answer(decision.reason, decision.message);
-        return { ...UNSEEN, refusal: decision.reason, finish: () => undefined };
-      }
-      const meter = rules.format === 'pass_through' ? undefined : new UsageMeter(rules.format, decision.isEventStream);
-      const filter = new CredentialFilter(secrets);
-      const status = message.statusCode ?? 502;
-      this.#response.writeHead(status, decision.headers.flat());
-      if (decision.isEventStream) this.#response.flushHeaders();
-      const end = await relayAnswer(message, this.#response, { filter, meter, leaseValid });
-      if (end !== 'answered') this.cut(end);
-      const rest = filter.end();
-      meter?.push(rest);
-      const usage = end === 'answered' ? meter?.end() : undefined;
-      const isOpen = end === 'answered' && !this.#response.destroyed;
-      return { status, usage, leaks: filter.found, isUnsent: false, finish: () => void (isOpen && this.#response.end(rest)) };
-    } catch (error) {
-      return await this.#failed(error, request, isConnected());
+    const answer = await broker.exchange(
+      {
+        method: head.method,
+        target: head.target,
+        headers: [...head.headers, ...(text === undefined ? this.#rawFraming(head) : jsonFraming(text))],
+        send: (request) => (text !== undefined || !head.hasBody ? void request.end(text) : this.#passBody(request)),
+        isRepeatable: text !== undefined || !head.hasBody,
+      },
+      (request) => {
+        this.#upstream = request;
+        return this.#end === undefined;
+      },
+    );
+    if (answer.kind === 'refused') return await this.#failed(answer.reason, answer.isUnsent);
+    const { message } = answer;
+    // Headers are the broker's word; what is not on the closed list goes down to nobody all the same.
+    const decision = decideAnswer(message.rawHeaders, () => false);
+    if (decision.verdict === 'refused') {
+      message.destroy();
+      return await this.#failed(decision.reason, false);
     }
+    const meter = rules.format === 'pass_through' ? undefined : new UsageMeter(rules.format, decision.isEventStream);
+    const status = message.statusCode ?? 502;
+    this.#response.writeHead(status, decision.headers.flat());
+    if (decision.isEventStream) this.#response.flushHeaders();
+    const end = await relayAnswer(message, this.#response, { meter, leaseValid });
+    if (end !== 'answered') this.cut(end);
+    const usage = end === 'answered' ? meter?.end() : undefined;
+    const isOpen = end === 'answered' && !this.#response.destroyed;
+    return { status, usage, leaks: readLeaks(message.trailers), isUnsent: false, finish: () => void (isOpen && this.#response.end()) };
   }
 
   /** Passes a body on unread; one that grows beyond the bound ends the call. */
@@ -239,15 +217,14 @@ export class Call {
     this.#request.pipe(request);
   }
 
-  async #failed(error: unknown, request: ClientRequest, isSent: boolean): Promise<Seen> {
-    const code = (error as NodeJS.ErrnoException).code;
+  /** There is no answer of the upstream: what the guest is told in its place. A call that was cut has its end already. */
+  async #failed(reason: RouteRefusal, isUnsent: boolean): Promise<Seen> {
     const wasCut = this.#end !== undefined;
-    this.#end ??= code === 'ETIMEDOUT' ? 'upstream_timeout' : 'upstream_gone';
-    request.destroy();
-    const reason = code === 'ETIMEDOUT' ? 'upstream_timeout' : 'upstream_unreachable';
+    this.#end ??= reason === 'upstream_timeout' ? 'upstream_timeout' : 'upstream_gone';
+    this.#upstream?.destroy();
     if (!this.#response.headersSent && !this.#response.destroyed) await this.#answer(reason, hostDetail(reason));
     else this.#response.destroy();
-    return { ...UNSEEN, isUnsent: !isSent, ...(wasCut ? {} : { refusal: reason }), finish: () => undefined };
+    return { ...UNSEEN, isUnsent, ...(wasCut ? {} : { refusal: reason }), finish: () => undefined };
   }
 
   #rawFraming(head: Head): (readonly [string, string])[] {
@@ -298,6 +275,13 @@ interface Seen {
   readonly isUnsent: boolean;
   /** Ends the answer to the guest. */
   readonly finish: () => void;
+}
+
+function jsonFraming(text: Buffer): HeaderPair[] {
+  return [
+    ['content-type', 'application/json'],
+    ['content-length', String(text.length)],
+  ];
 }
 
 const UNSEEN = { status: undefined, usage: undefined, leaks: 0, isUnsent: false } as const;

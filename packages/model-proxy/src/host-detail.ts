@@ -10,7 +10,11 @@ const DETAIL: Readonly<Partial<Record<RouteRefusal, string>>> = {
   bad_request: 'the body did not come whole',
   audit_unavailable: 'the audit could not be written, so nothing is forwarded',
   credential_missing: 'the host has no credential for the model route yet',
+  broker_unreachable: 'the credential broker of the node cannot be reached, and nothing was sent; try again',
+  broker_lost: 'the credential broker of the node ended before there was an answer; try again',
+  handle_refused: 'the credential broker of the node does not know this turn, or not any more',
   upstream_unreachable: 'the upstream of the model route cannot be reached, or ended without an answer',
+  upstream_answer_refused: 'the upstream sent an encoded answer, which was not asked for',
   upstream_timeout: 'the upstream of the model route did not answer in time',
 };
 

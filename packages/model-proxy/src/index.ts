@@ -1,14 +1,10 @@
 export type { RouteUsage } from './budget-keeper.ts';
 export type { CallEnd, ModelCallLine } from './call-line.ts';
 export {
-  MODEL_ANSWER_TIMEOUT_MS,
   MODEL_BODIES_MAX_BYTES,
   MODEL_BODY_MAX_BYTES,
   MODEL_BODY_TIMEOUT_MS,
-  MODEL_CALLS_MAX,
-  MODEL_CREDENTIAL_WAIT_MS,
-  MODEL_DIAL_TIMEOUT_MS,
-  MODEL_HEAD_MAX_BYTES,
+  MODEL_BROKER_WAIT_MS,
   MODEL_HEAD_TIMEOUT_MS,
   MODEL_IDLE_MS,
   MODEL_LINGER_MS,

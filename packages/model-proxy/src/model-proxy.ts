@@ -1,19 +1,21 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { LookupFunction } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { MODEL_HEAD_MAX_BYTES } from '@firecrew/credential-broker';
 import { type RouteRefusal, refusalBody, refusalStatus } from '@firecrew/model-route';
+import { BrokerClient } from './broker-client.ts';
 import { BudgetKeeper, type RouteUsage } from './budget-keeper.ts';
 import { Call, type CallHost } from './call.ts';
 import type { ModelCallLine } from './call-line.ts';
-import { CredentialSlot } from './credential-slot.ts';
 import { GuestConnections } from './guest-connections.ts';
-import { MODEL_HEAD_MAX_BYTES, MODEL_PROXY_LIMITS, type ModelProxyLimits } from './limits.ts';
+import { HandleSlot } from './handle-slot.ts';
+import { MODEL_PROXY_LIMITS, type ModelProxyLimits } from './limits.ts';
 import { BodyRoom } from './read-body.ts';
 import type { RouteRules } from './route-rules.ts';
-import { UpstreamClient } from './upstream-request.ts';
 
 export interface ModelProxyOptions {
   readonly rules: RouteRules;
+  /** Unix socket of the node's credential broker. */
+  readonly broker: string;
   /** Writes one line durably; it throws when it could not, and then nothing is forwarded. */
   readonly audit: (line: ModelCallLine) => void;
   /** Whether this attempt still holds its lease; asked before each call and each chunk. */
@@ -21,8 +23,6 @@ export interface ModelProxyOptions {
   /** Called once, when the budget is reached and the guest has been told. */
   readonly onBudgetReached?: () => void;
   readonly limits?: Partial<ModelProxyLimits>;
-  /** Finds the address of the upstream; default: the system. */
-  readonly lookup?: LookupFunction;
   /** Monotonic time in `ms`. */
   readonly clock?: () => number;
 }
@@ -31,8 +31,8 @@ export interface ModelProxyOptions {
 export interface ModelProxy {
   /** Serves one connection of the guest. The stream is guarded against errors before this returns, and is destroyed at its end. */
   handle(stream: Duplex): void;
-  /** Takes the credential that the next request is sent with; null says that the route has none. Until the first one, requests wait. */
-  setCredential(credential: string | null): void;
+  /** Takes the handle that the broker knows this turn by, from the next request on. Until the first one, requests wait. */
+  setHandle(handle: string): void;
   /** Serves from now on. A new proxy is closed. */
   open(): void;
   /** Cuts every call and refuses new ones until it is opened again; what was counted stays. */
@@ -40,7 +40,7 @@ export interface ModelProxy {
   usage(): RouteUsage;
 }
 
-/** A reverse proxy for one guest with one fixed upstream, which carries out the decisions of `@firecrew/model-route`. */
+/** The proxy of one guest's model route, which carries out the decisions of `@firecrew/model-route`; it holds a handle and no credential. */
 export function createModelProxy(options: ModelProxyOptions): ModelProxy {
   const limits: ModelProxyLimits = { ...MODEL_PROXY_LIMITS, ...options.limits };
   const { rules, audit, leaseValid = () => true, clock = () => performance.now() } = options;
@@ -50,6 +50,8 @@ export function createModelProxy(options: ModelProxyOptions): ModelProxy {
   let isOpen = false;
   let numbers = 0;
   let isReachedTold = false;
+  const slot = new HandleSlot();
+  const broker = new BrokerClient(options.broker, slot, limits.brokerMs);
   const host: CallHost = {
     rules,
     limits,
@@ -57,9 +59,8 @@ export function createModelProxy(options: ModelProxyOptions): ModelProxy {
     clock,
     leaseValid,
     audit,
-    credential: new CredentialSlot(),
     room: new BodyRoom(limits.bodiesBytes),
-    upstream: new UpstreamClient(rules, limits, options.lookup),
+    broker,
   };
 
   const server = createServer({ maxHeaderSize: MODEL_HEAD_MAX_BYTES, insecureHTTPParser: false, keepAlive: false });
@@ -102,7 +103,7 @@ export function createModelProxy(options: ModelProxyOptions): ModelProxy {
       connections.add(stream);
       server.emit('connection', stream);
     },
-    setCredential: (credential) => host.credential.set(credential),
+    setHandle: (handle) => slot.set(handle),
     open() {
       isOpen = true;
     },
@@ -110,7 +111,7 @@ export function createModelProxy(options: ModelProxyOptions): ModelProxy {
       isOpen = false;
       for (const call of calls) call.cut('route_closed');
       connections.destroyAll();
-      host.upstream.close();
+      broker.close();
     },
     usage: () => budget.summary(),
   };

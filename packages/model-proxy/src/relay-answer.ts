@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { CredentialFilter, UsageMeter } from '@firecrew/model-route';
+import type { UsageMeter } from '@firecrew/model-route';
 import type { CallEnd } from './call-line.ts';
 
 /** What an answer goes through on its way down. */
 export interface AnswerPath {
-  readonly filter: CredentialFilter;
   readonly meter: UsageMeter | undefined;
   readonly leaseValid: () => boolean;
 }
@@ -18,9 +17,8 @@ export async function relayAnswer(message: IncomingMessage, response: ServerResp
         resolve('lease_lost');
         return;
       }
-      const bytes = path.filter.push(chunk);
-      path.meter?.push(bytes);
-      if (bytes.length === 0 || response.write(bytes)) return;
+      path.meter?.push(chunk);
+      if (chunk.length === 0 || response.write(chunk)) return;
       message.pause();
       response.once('drain', () => message.resume());
     });

@@ -1,13 +1,12 @@
-import type { BudgetLimit, CredentialHeader, ModelFeature, ModelFormat, PriceTable, Upstream } from '@firecrew/model-route';
+import type { BudgetLimit, CredentialHeader, ModelFeature, ModelFormat, PriceTable } from '@firecrew/model-route';
 
-/** What the operator says of one route. */
+/** What the operator says of one route. Where it leads, and its credential, are the broker's. */
 export interface RouteRules {
   readonly format: ModelFormat;
-  readonly upstream: Upstream;
-  /** Certificates, PEM, that alone are trusted for the upstream; absent: those of the system. */
-  readonly ca?: string;
-  /** How the credential is shown; absent: as the format has it. */
+  /** How the broker shows the credential; absent: as the format has it. */
   readonly header?: CredentialHeader;
+  /** Whether the route has a credential that its upstream could refuse. */
+  readonly hasCredential: boolean;
   /** Features of bodies that may be used. */
   readonly features: readonly ModelFeature[];
   /** Exact names of the models that may be asked; null for every one. */

@@ -197,7 +197,7 @@ describe('a call that is refused', () => {
   });
 
   it('for want of a credential in time says so', async () => {
-    await start({ credential: undefined, limits: { credentialMs: 20 } });
+    await start({ credential: undefined, brokerLimits: { credentialMs: 20 } });
     expect(parseAnswer(await harness.send(requestBytes())).head).toContain('x-firecrew-reason: credential_missing');
     expect(harness.arrivals).toEqual([]);
   });
@@ -232,12 +232,12 @@ describe('an upstream', () => {
       upstream: readUpstream('http://127.0.0.1:1'),
     }));
     await harness.stop();
-    await start({ rules: { upstream } });
+    await start({ route: { upstream } });
     expect(parseAnswer(await harness.send(requestBytes())).head).toContain('x-firecrew-reason: upstream_unreachable');
   });
 
   it('that is silent is told as such', async () => {
-    await start({ answer: () => undefined, limits: { answerMs: 50 } });
+    await start({ answer: () => undefined, brokerLimits: { answerMs: 50 } });
     expect(parseAnswer(await harness.send(requestBytes())).head).toMatch(/^HTTP\/1\.1 504 [\s\S]*upstream_timeout/);
   });
 
@@ -270,7 +270,7 @@ describe('an upstream', () => {
     const first = harness.connect();
     first.socket.write(requestBytes());
     await until(() => waiting.length === 1, 'the first request');
-    harness.proxy.setCredential('sk-newer-0123456789');
+    harness.broker.setCredential('r', 'sk-newer-0123456789');
     const second = harness.connect();
     second.socket.write(requestBytes());
     await until(() => waiting.length === 2, 'the second request');

@@ -1,8 +1,12 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type BrokerLimits, type BrokerRoute, type CredentialBroker, createCredentialBroker, newHandle } from '@firecrew/credential-broker';
 import { readUpstream } from '@firecrew/model-route';
 import { createModelProxy, type ModelCallLine, type ModelProxy, type ModelProxyOptions, type RouteRules } from '../src/index.ts';
 
@@ -24,6 +28,11 @@ export interface Arrival {
 
 export interface HarnessOptions {
   readonly rules?: Partial<RouteRules>;
+  /** What the broker knows of the route. */
+  readonly route?: Partial<BrokerRoute>;
+  readonly brokerLimits?: Partial<BrokerLimits>;
+  /** Absent: one that the broker knows; undefined: none that the proxy is told of. */
+  readonly handle?: string | undefined;
   /** Null for a route without one; undefined for one that has not come. */
   readonly credential?: string | null | undefined;
   readonly answer?: (arrival: Arrival, response: ServerResponse) => void;
@@ -34,9 +43,13 @@ export interface HarnessOptions {
   readonly upstreamHost?: string;
 }
 
-/** A route behind a loopback socket with a TLS upstream, whose name a fake resolver knows. */
+/** A route behind a loopback socket, with its broker and a TLS upstream, whose name a fake resolver knows. */
 export interface Harness {
   readonly proxy: ModelProxy;
+  readonly broker: CredentialBroker;
+  readonly handle: string;
+  /** Socket of the broker. */
+  readonly socketPath: string;
   readonly port: number;
   readonly lines: ModelCallLine[];
   readonly arrivals: Arrival[];
@@ -100,21 +113,41 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const clients: Socket[] = [];
   let reached = 0;
   const upstream = await startUpstream(arrivals, options.answer ?? answerWell);
+  const format = options.rules?.format ?? 'anthropic_messages';
+  const header = options.rules?.header;
+  const handle = newHandle();
+  const folder = await mkdtemp(join(tmpdir(), 'fc-broker-'));
+  const socketPath = join(folder, 'b.sock');
+  const broker = createCredentialBroker({
+    lookup: (name, _options, done) => {
+      lookedUp.push(name);
+      done(null, [{ address: '127.0.0.1', family: 4 }]);
+    },
+    ...(options.brokerLimits === undefined ? {} : { limits: options.brokerLimits }),
+  });
+  broker.setRoute('r', {
+    format,
+    upstream: { ...readUpstream(`https://${options.upstreamHost ?? UPSTREAM_HOST}`), port: upstream.port },
+    ca: pem('test-only-cert'),
+    ...(header === undefined ? {} : { header }),
+    ...options.route,
+  });
+  const credential = 'credential' in options ? options.credential : SECRET;
+  if (credential !== undefined) broker.setCredential('r', credential);
+  broker.setHandles([{ handle, route: 'r', validUntilMs: Number.POSITIVE_INFINITY }]);
+  broker.server.listen(socketPath);
+  await once(broker.server, 'listening');
   const proxy = createModelProxy({
+    broker: socketPath,
     rules: {
-      format: 'anthropic_messages',
-      upstream: { ...readUpstream(`https://${options.upstreamHost ?? UPSTREAM_HOST}`), port: upstream.port },
-      ca: pem('test-only-cert'),
+      format,
+      hasCredential: credential !== null,
       features: [],
       models: null,
       outputCap: null,
       budget: { tokens: null, micros: null },
       prices: null,
       ...options.rules,
-    },
-    lookup: (name, _options, done) => {
-      lookedUp.push(name);
-      done(null, [{ address: '127.0.0.1', family: 4 }]);
     },
     audit: (line) => {
       options.audit?.(line);
@@ -126,8 +159,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(options.leaseValid === undefined ? {} : { leaseValid: options.leaseValid }),
   });
-  const credential = 'credential' in options ? options.credential : SECRET;
-  if (credential !== undefined) proxy.setCredential(credential);
+  const told = 'handle' in options ? options.handle : handle;
+  if (told !== undefined) proxy.setHandle(told);
   if (options.isClosed !== true) proxy.open();
   const front = createServer({ allowHalfOpen: true }, (socket) => proxy.handle(socket));
   front.listen(0, '127.0.0.1');
@@ -147,6 +180,9 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   };
   return {
     proxy,
+    broker,
+    handle,
+    socketPath,
     port,
     lines,
     arrivals,
@@ -162,10 +198,12 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     async stop() {
       for (const socket of clients) socket.destroy();
       proxy.close();
+      broker.close();
       front.close();
       upstream.server.closeAllConnections();
       upstream.server.close();
       await once(upstream.server, 'close');
+      await rm(folder, { recursive: true, force: true });
     },
   };
 }

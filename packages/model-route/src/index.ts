@@ -24,7 +24,7 @@ export {
   refusalStatus,
 } from './reasons.ts';
 export { refusalBody } from './refusal-body.ts';
-export { type CredentialHeader, credentialHeader, type HeaderPair } from './request-headers.ts';
+export { type CredentialHeader, credentialHeader, type HeaderPair, headerPairs } from './request-headers.ts';
 export { type Amount, add, type Budget, type BudgetLimit, NOTHING, openBudget, type Reservation, reserve, settle } from './usage/budget.ts';
 export { EVENT_MAX_CHARACTERS } from './usage/event-reader.ts';
 export { costOf, highestCost, type ModelPrice, PRICED_MODELS_MAX, type PriceTable, parsePriceTable } from './usage/prices.ts';

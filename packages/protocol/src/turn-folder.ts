@@ -27,18 +27,18 @@ export const shimIdentitySchema = z.object({
 });
 export type ShimIdentity = z.infer<typeof shimIdentitySchema>;
 
-/** Characters of a credential on `control.sock`. */
-const MAX_MODEL_CREDENTIAL = 8_192;
+/** Characters of a handle on `control.sock`. */
+const MAX_MODEL_HANDLE = 64;
 
 /** One request line on `control.sock`; the answer is one line. */
 export const controlRequestSchema = z.discriminatedUnion('t', [
   z.object({
     t: z.literal('status'),
-    modelCredential: z
+    modelHandle: z
       .string()
-      .max(MAX_MODEL_CREDENTIAL)
+      .max(MAX_MODEL_HANDLE)
       .optional()
-      .describe('Credential of the model route from now on; it is on no disk and in no environment of the shim.'),
+      .describe('What the credential broker of the node knows the attempt by from now on; it is on no disk and in no environment.'),
   }),
   z.object({ t: z.literal('cancel'), reason: z.enum(['cancelled', 'superseded', 'draining']) }),
   z.object({

@@ -6,6 +6,7 @@ export interface InstalledPrograms {
   readonly digest: string;
   readonly node: string;
   readonly shim: string;
+  readonly broker: string;
   readonly guestAgent: string;
 }
 
@@ -13,6 +14,7 @@ export interface InstalledPrograms {
 export interface ProgramSources {
   readonly node: string;
   readonly shim: string;
+  readonly broker: string;
   readonly guestAgent: string;
 }
 
@@ -21,7 +23,9 @@ export async function installPrograms(versions: string, sources: ProgramSources)
   const { digest, folder } = await installVersion(versions, {
     node: sources.node,
     'shim.mjs': sources.shim,
+    'credential-broker.mjs': sources.broker,
     'guest-agent.mjs': sources.guestAgent,
   });
-  return { digest, node: join(folder, 'node'), shim: join(folder, 'shim.mjs'), guestAgent: join(folder, 'guest-agent.mjs') };
+  const at = (name: string) => join(folder, name);
+  return { digest, node: at('node'), shim: at('shim.mjs'), broker: at('credential-broker.mjs'), guestAgent: at('guest-agent.mjs') };
 }

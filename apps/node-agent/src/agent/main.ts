@@ -122,9 +122,10 @@ function placeOf(settings: BootReferences & { readonly store: string }, fetchers
   return { store, references: settings, statusOf, clock: () => performance.now() };
 }
 
-/** The bundles of shim and guest agent: beside the bundle of this program, or as the build of a checkout leaves them; and the Node that runs now. */
+/** The bundles of shim, credential broker and guest agent: beside the bundle of this program, or as the build of a checkout leaves them; and the Node that runs now. */
 function sources() {
   const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-  if (existsSync(at('./shim.mjs'))) return { node: process.execPath, shim: at('./shim.mjs'), guestAgent: at('./guest-agent.mjs') };
-  return { node: process.execPath, shim: at('../../bundle/shim.mjs'), guestAgent: at('../../../guest-agent/bundle/guest-agent.mjs') };
+  const own = existsSync(at('./shim.mjs')) ? './' : '../../bundle/';
+  const guestAgent = existsSync(at('./shim.mjs')) ? './guest-agent.mjs' : '../../../guest-agent/bundle/guest-agent.mjs';
+  return { node: process.execPath, shim: at(`${own}shim.mjs`), broker: at(`${own}credential-broker.mjs`), guestAgent: at(guestAgent) };
 }

@@ -6,6 +6,7 @@ import { CodedError, codeOf, messageOf, removeOldVersions } from '@firecrew/base
 import { HEALTH_EVERY_MS, type NodeMessage, type ServerMessage, type TurnSpec } from '@firecrew/protocol';
 import type { Driver } from '@firecrew/vmm';
 import type { Logger } from 'pino';
+import { BrokerDesk } from '../broker/broker-desk.ts';
 import type { ImageFetcher } from '../images/image-fetcher.ts';
 import { NodeRoutes } from '../model/node-routes.ts';
 import { LAUNCH_FILE } from '../shim/shim-arguments.ts';
@@ -52,6 +53,7 @@ export class NodeAgent {
   readonly #link: ServerLink;
   readonly #keepers = new Map<string, TurnKeeper>();
   readonly #starting = new Map<string, StartingTurn>();
+  readonly #broker: BrokerDesk;
   readonly #routes: NodeRoutes;
   readonly #turns: string;
   readonly #tokens: string;
@@ -66,7 +68,9 @@ export class NodeAgent {
 
   constructor(options: NodeAgentOptions) {
     this.#options = options;
-    this.#routes = new NodeRoutes(options.config.modelRoutes, options.log);
+    const { home, owners, modelRoutes } = options.config;
+    this.#broker = new BrokerDesk({ home, program: options.version, isRoot: owners !== null, log: options.log });
+    this.#routes = new NodeRoutes(modelRoutes, this.#broker, options.log);
     this.#turns = join(options.config.home, 'turns');
     this.#tokens = join(options.config.home, 'tokens');
     this.#link = new ServerLink({
@@ -92,6 +96,8 @@ export class NodeAgent {
     // Attempts of another user walk through to their own folder; everything else in there is private.
     for (const folder of [this.#options.config.home, this.#turns])
       await chmod(folder, this.#options.config.owners === null ? 0o700 : 0o711);
+    await this.#routes.tellAll();
+    if (this.#routes.exist) await this.#broker.start();
     await this.#adopt();
     await this.#writeShims();
     await collectLayers(this.#options.config, this.#options.log);
@@ -107,6 +113,7 @@ export class NodeAgent {
     this.#link.stop();
     await Promise.all(this.#options.fetchers.map((fetcher) => fetcher.stop()));
     await Promise.all([...this.#keepers.values()].map((keeper) => keeper.stop()));
+    await this.#broker.stop();
   }
 
   async #onMessage(message: ServerMessage): Promise<void> {
@@ -264,7 +271,7 @@ export class NodeAgent {
       log: this.#options.log,
       clock,
       send: (message) => this.#send(message),
-      credentialOf: (backend) => this.#routes.credentialOf(backend),
+      handles: this.#broker,
       onDone: (keeper) => void this.#forget(keeper),
     };
     const keeper = new TurnKeeper(spec, paths, this.#dataClient(spec, token), host, renewedAtMs);

@@ -16,6 +16,8 @@ import {
 } from '@firecrew/protocol';
 import { removeGuestFolder } from '@firecrew/vmm';
 import type { Logger } from 'pino';
+import type { Handles } from '../broker/broker-desk.ts';
+import { TurnHandle } from '../broker/turn-handle.ts';
 import { TailFile } from '../turn-folder/tail-file.ts';
 import { readOutcome, readShimIdentity, type TurnPaths } from '../turn-folder/turn-folder.ts';
 import { FolderWatch } from '../turn-folder/watch-folder.ts';
@@ -42,8 +44,8 @@ export const DEADLINE_GRACE_MS = 120_000;
 /** What a keeper needs of its node agent. */
 export interface KeeperHost {
   send(message: NodeMessage): boolean;
-  /** The credential of a backend's model route as it is now; undefined for none. */
-  credentialOf(backend: string): Promise<string | undefined>;
+  /** The handles of model routes. */
+  readonly handles: Handles;
   /** Boot time in `ms`. */
   clock(): number;
   /** Called when the server has everything and the folder is gone. */
@@ -77,9 +79,9 @@ export class TurnKeeper {
   /** What the turn may reach, as long as its shim has not said that it follows it. */
   #egress: TurnEgress | undefined;
   #stopped = false;
-  /** Its guest is isolated from its shim, which may so hold a credential. */
+  /** Its guest is isolated from its shim, which may so hold a handle. */
   #isIsolated = false;
-  #credential: string | undefined;
+  readonly #handle: TurnHandle;
   #loop: Promise<void> | undefined;
 
   constructor(spec: TurnSpec, paths: TurnPaths, data: DataClient, host: KeeperHost, renewedAtMs: number) {
@@ -89,6 +91,7 @@ export class TurnKeeper {
     this.#host = host;
     this.#renewedAtMs = renewedAtMs;
     this.#startedAtMs = host.clock();
+    this.#handle = new TurnHandle(host.handles, spec.backend);
     this.#events = new TailFile(paths.events);
     this.#log = new TailFile(paths.log);
   }
@@ -159,6 +162,7 @@ export class TurnKeeper {
   /** Passes a renewal on to the shim, counted from when it was sent to the server. */
   async renewed(sentAtMs: number): Promise<void> {
     this.#renewedAtMs = Math.max(this.#renewedAtMs, sentAtMs);
+    this.#handle.renew(this.#leaseEndMs);
     await askShim(this.paths.control, { t: 'renew', sentAtUptimeMs: sentAtMs }).catch(() => undefined);
   }
 
@@ -170,6 +174,8 @@ export class TurnKeeper {
 
   /** Asks the shim to end; what its VM holds is collected and reported. */
   async cancel(): Promise<void> {
+    // First of all, so that it holds also where the shim does not listen.
+    this.#handle.revoke();
     if (this.#end !== undefined) return;
     await askShim(this.paths.control, { t: 'cancel', reason: 'cancelled' }).catch((error: unknown) => {
       this.#host.log.warn({ ...this.key, detail: messageOf(error) }, 'the shim could not be asked to cancel');
@@ -179,6 +185,7 @@ export class TurnKeeper {
   /** The attempt is fenced off: nothing of it may act or be reported any more. */
   async supersede(): Promise<void> {
     this.#ending = 'superseded';
+    this.#handle.revoke();
     await this.#kill();
     await this.#remove();
   }
@@ -216,7 +223,7 @@ export class TurnKeeper {
     this.#readEvents();
     await this.#guard();
     await this.#passEgress();
-    await this.#sendCredential();
+    await this.#giveHandle();
     await this.#sendEvents();
     await this.#sendLog();
     await this.#sendEnd();
@@ -240,17 +247,15 @@ export class TurnKeeper {
     if (!isAlive(this.#identity)) await this.#settle();
   }
 
-  /** Gives the shim the credential of its model route, and each later one; over its socket, since it may lie on no disk. */
-  async #sendCredential(): Promise<void> {
+  /** Gives the shim the handle of its model route; over its socket, since it may lie on no disk. */
+  async #giveHandle(): Promise<void> {
     if (!this.#isIsolated || this.#end !== undefined) return;
-    const modelCredential = await this.#host.credentialOf(this.spec.backend);
-    if (modelCredential === undefined || modelCredential === this.#credential) return;
-    try {
-      await askShim(this.paths.control, { t: 'status', modelCredential });
-      this.#credential = modelCredential;
-    } catch {
-      // A shim that does not answer now is asked again at the next look.
-    }
+    await this.#handle.give(this.#leaseEndMs, (modelHandle) => askShim(this.paths.control, { t: 'status', modelHandle }));
+  }
+
+  /** When the shim may act no more, boot time in `ms`. */
+  get #leaseEndMs(): number {
+    return this.#renewedAtMs + this.spec.lease.selfStopAtMs;
   }
 
   /** A twentieth of the term: the shim stops itself first, and this is for the one that cannot. */
@@ -260,6 +265,7 @@ export class TurnKeeper {
 
   /** The shim is gone: its outcome, or the fact that there is none. Nothing of it is left running. */
   async #settle(): Promise<void> {
+    this.#handle.revoke();
     const left = await endLeftovers(this.spec, this.paths.root);
     if (left.length > 0) this.#host.log.error({ ...this.key, left }, 'something of an ended attempt could not be ended');
     this.#readEvents();
@@ -301,6 +307,7 @@ export class TurnKeeper {
     for (const line of bytes.toString('utf8', 0, end).split('\n')) {
       const event = turnEventSchema.parse(JSON.parse(line));
       if (event.body.kind === 'attempt.started') this.#isIsolated = event.body.isolation !== 'none';
+      if (event.body.kind === 'attempt.ended') this.#handle.revoke();
       if (event.body.kind === 'collected' || event.body.kind === 'checkpoint') this.#lastTree = event.body.tree;
       if (event.seq > this.#acked) this.#pending.push(event);
     }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { ModelRouteSettings } from '@firecrew/backend';
 import { CodedError, messageOf } from '@firecrew/base';
 import type { RouteRules } from '@firecrew/model-proxy';
-import { MODEL_FEATURES, MODEL_FORMATS, parsePriceTable, readUpstream } from '@firecrew/model-route';
+import { MODEL_FEATURES, MODEL_FORMATS, parsePriceTable } from '@firecrew/model-route';
 import * as z from 'zod';
 
 const MICROS = 1_000_000;
@@ -13,11 +13,10 @@ const priceSchema = z.strictObject({
   cacheWrite: z.number().optional(),
 });
 
-/** The model route of an attempt in its launch file: everything but the credential, which comes over the control socket. */
+/** The model route of an attempt in its launch file. Where it leads is the broker's to know; the handle comes over the control socket. */
 export const modelLaunchSchema = z.strictObject({
   format: z.enum(MODEL_FORMATS),
-  upstream: z.string(),
-  ca: z.string().nullable(),
+  broker: z.string().startsWith('/').describe('Socket of the credential broker.'),
   header: z.strictObject({ name: z.string(), prefix: z.string() }).nullable(),
   features: z.array(z.enum(MODEL_FEATURES)),
   models: z.array(z.string()).nullable(),
@@ -28,14 +27,13 @@ export const modelLaunchSchema = z.strictObject({
 });
 export type ModelLaunch = z.infer<typeof modelLaunchSchema>;
 
-/** Makes the launch part of a route. Throws `model_route_unreadable` for a file of certificates or prices that cannot be used. */
-export async function modelLaunchOf(route: ModelRouteSettings): Promise<ModelLaunch> {
+/** Makes the launch part of a route. Throws `model_route_unreadable` for a file of prices that cannot be used. */
+export async function modelLaunchOf(route: ModelRouteSettings, broker: string): Promise<ModelLaunch> {
   const { budget } = route;
   const hasBudget = budget?.tokens !== undefined || budget?.money !== undefined;
   return {
     format: route.format,
-    upstream: route.upstream,
-    ca: route.caFile === undefined ? null : await readOperatorFile(route.caFile, (text) => text),
+    broker,
     header: route.header ?? null,
     features: route.features,
     models: route.models ?? null,
@@ -48,12 +46,11 @@ export async function modelLaunchOf(route: ModelRouteSettings): Promise<ModelLau
 
 /** What the proxy of a route is made with. */
 export function routeRulesOf(launch: ModelLaunch): RouteRules {
-  const { format, upstream, ca, header, features, models, outputCap, budget, prices } = launch;
+  const { format, header, hasCredential, features, models, outputCap, budget, prices } = launch;
   return {
     format,
-    upstream: readUpstream(upstream),
-    ...(ca === null ? {} : { ca }),
     ...(header === null ? {} : { header }),
+    hasCredential,
     features,
     models,
     outputCap,
@@ -62,7 +59,8 @@ export function routeRulesOf(launch: ModelLaunch): RouteRules {
   };
 }
 
-async function readOperatorFile<Value>(file: string, read: (text: string) => Value): Promise<Value> {
+/** Reads a file that a route names. Throws `model_route_unreadable`. */
+export async function readOperatorFile<Value>(file: string, read: (text: string) => Value): Promise<Value> {
   try {
     return read(await readFile(file, 'utf8'));
   } catch (cause) {

@@ -1,41 +1,63 @@
-import type { ModelRoutes } from '@firecrew/backend';
+import type { ModelRouteSettings, ModelRoutes } from '@firecrew/backend';
 import { codeOf, messageOf } from '@firecrew/base';
 import type { Logger } from 'pino';
-import { type ModelLaunch, modelLaunchOf } from './model-launch.ts';
-import { readCredential } from './read-credential.ts';
+import type { BrokerDesk } from '../broker/broker-desk.ts';
+import type { RouteOrder } from '../broker/broker-messages.ts';
+import { readCredential } from '../broker/read-credential.ts';
+import { type ModelLaunch, modelLaunchOf, readOperatorFile } from './model-launch.ts';
 
-/** The model routes of a node, with their credentials as the operator keeps them now. */
+/** The model routes of a node: what shims and what the broker have to know of them. */
 export class NodeRoutes {
   readonly #routes: ModelRoutes;
+  readonly #desk: Pick<BrokerDesk, 'setRoute' | 'socketPath'>;
   readonly #log: Logger;
-  /** The newest fault of each backend: each is told once. */
-  readonly #told = new Map<string, string>();
 
-  constructor(routes: ModelRoutes, log: Logger) {
+  constructor(routes: ModelRoutes, desk: Pick<BrokerDesk, 'setRoute' | 'socketPath'>, log: Logger) {
     this.#routes = routes;
+    this.#desk = desk;
     this.#log = log;
+  }
+
+  /** Whether there is any. */
+  get exist(): boolean {
+    return Object.keys(this.#routes).length > 0;
+  }
+
+  /** Tells the broker of all routes, for turns of an earlier node agent. One that cannot be used is logged; a new turn of it is not started. */
+  async tellAll(): Promise<void> {
+    for (const [backend, route] of Object.entries(this.#routes)) {
+      await this.#tell(backend, route).catch((error: unknown) => {
+        this.#log.error({ backend, code: codeOf(error), detail: messageOf(error) }, 'a model route cannot be used');
+      });
+    }
   }
 
   /** The route of a backend for a launch file, which holds no credential; null where it has none. Throws `model_route_unreadable`. */
   async launchOf(backend: string): Promise<ModelLaunch | null> {
     const route = Object.hasOwn(this.#routes, backend) ? this.#routes[backend] : undefined;
-    return route === undefined ? null : await modelLaunchOf(route);
+    if (route === undefined) return null;
+    await this.#tell(backend, route);
+    return await modelLaunchOf(route, this.#desk.socketPath);
   }
 
-  /** The credential of a backend as it is now; undefined where its route has none, or it cannot be read, which is logged. */
-  async credentialOf(backend: string): Promise<string | undefined> {
-    const source = Object.hasOwn(this.#routes, backend) ? this.#routes[backend]?.credential : undefined;
-    if (source === undefined || source === null) return undefined;
+  async #tell(backend: string, route: ModelRouteSettings): Promise<void> {
+    this.#desk.setRoute(backend, {
+      format: route.format,
+      upstream: route.upstream,
+      ca: route.caFile === undefined ? null : await readOperatorFile(route.caFile, (text) => text),
+      header: route.header ?? null,
+      credential: await this.#sourceOf(backend, route),
+    });
+  }
+
+  /** A file is the broker's to read; a variable is one of this process. */
+  async #sourceOf(backend: string, { credential }: ModelRouteSettings): Promise<RouteOrder['credential']> {
+    if (credential === null || 'file' in credential) return credential;
     try {
-      const credential = await readCredential(source, process.env);
-      this.#told.delete(backend);
-      return credential;
+      return { value: await readCredential(credential, process.env) };
     } catch (error) {
-      const message = messageOf(error);
-      if (this.#told.get(backend) !== message)
-        this.#log.error({ backend, code: codeOf(error), detail: message }, 'a model route has no usable credential');
-      this.#told.set(backend, message);
-      return undefined;
+      this.#log.error({ backend, code: codeOf(error), detail: messageOf(error) }, 'a model route has no usable credential');
+      return { missing: true };
     }
   }
 }

@@ -22,7 +22,7 @@ export interface ModelGateOptions {
   readonly event: (body: TurnEventBody) => void;
 }
 
-/** The model route of an attempt: open while its agent works, for a guest that is isolated from the process that holds the credential. */
+/** The model route of an attempt: open while its agent works, for a guest that is isolated from the process that holds the handle. */
 export class ModelGate {
   readonly #options: ModelGateOptions;
   readonly #proxy: ModelProxy | undefined;
@@ -37,11 +37,11 @@ export class ModelGate {
     if (launch === null) return;
     this.#proxy = createModelProxy({
       rules: routeRulesOf(launch),
+      broker: launch.broker,
       leaseValid,
       audit: (line) => this.#audit(line),
       onBudgetReached: () => this.#onBudget?.(),
     });
-    if (!launch.hasCredential) this.#proxy.setCredential(null);
   }
 
   /** Whether guests are told of the route. */
@@ -64,7 +64,7 @@ export class ModelGate {
     return this.#lines > MAX_MODEL_LINES;
   }
 
-  /** Says how the guest is isolated. Without isolation it could read the memory of this process: then there is no route. */
+  /** Says how the guest is isolated. Without isolation it could read the memory of this process, and of the broker: then there is no route. */
   decide(isolation: 'vm' | 'bubblewrap' | 'none'): void {
     this.#isIsolated = isolation !== 'none';
     if (this.#proxy === undefined || this.#isIsolated) return;
@@ -72,8 +72,9 @@ export class ModelGate {
     this.#options.event({ kind: 'notice', level: 'warning', code: 'model_route_not_offered', message });
   }
 
-  setCredential(credential: string): void {
-    if (this.#isIsolated) this.#proxy?.setCredential(credential);
+  /** Takes the handle that the credential broker knows this turn by. */
+  setHandle(handle: string): void {
+    if (this.#isIsolated) this.#proxy?.setHandle(handle);
   }
 
   onBudgetReached(call: () => void): void {

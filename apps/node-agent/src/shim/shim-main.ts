@@ -48,7 +48,7 @@ async function main(root: string): Promise<void> {
   const probe = await context.driver.probe();
   context.state.isolation = probe.isolation;
   context.model.onBudgetReached(() => setTimeout(() => run.interrupt({ type: 'budget_exceeded', detail: BUDGET_DETAIL }), BUDGET_GRACE_MS));
-  // Before the event: who reads it sends the credential.
+  // Before the event: who reads it sends the handle of the model route.
   context.model.decide(probe.isolation);
   context.events.add({ kind: 'attempt.started', isolation: probe.isolation, detail: probe.detail });
   const result = await run.run();
@@ -144,7 +144,7 @@ function watchBounds(context: AttemptContext, run: AttemptRun): void {
 
 async function answer(context: AttemptContext, run: AttemptRun, request: ControlRequest): Promise<ControlReply> {
   const { spec, lease, state, gate } = context;
-  if (request.t === 'status' && request.modelCredential !== undefined) context.model.setCredential(request.modelCredential);
+  if (request.t === 'status' && request.modelHandle !== undefined) context.model.setHandle(request.modelHandle);
   if (request.t === 'cancel') callOff(context, run);
   if (request.t === 'renew') {
     lease.renew(request.sentAtUptimeMs);

@@ -2,8 +2,7 @@ import { type ClientRequest, Agent as HttpAgent, request as httpRequest } from '
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import type { Upstream } from '@firecrew/model-route';
-import { MODEL_CALLS_MAX, MODEL_HEAD_MAX_BYTES, type ModelProxyLimits } from './limits.ts';
-import type { RouteRules } from './route-rules.ts';
+import { type BrokerLimits, MODEL_CALLS_MAX, MODEL_HEAD_MAX_BYTES } from './limits.ts';
 
 /** Time that a connection without a request is kept for the next one. */
 const KEPT_MS = 4_000;
@@ -19,9 +18,13 @@ export interface Begun {
 export class UpstreamClient {
   readonly #upstream: Upstream;
   readonly #agent: HttpAgent | HttpsAgent;
-  readonly #limits: ModelProxyLimits;
+  readonly #limits: BrokerLimits;
 
-  constructor({ upstream, ca }: RouteRules, limits: ModelProxyLimits, lookup: LookupFunction | undefined) {
+  constructor(
+    { upstream, ca }: { readonly upstream: Upstream; readonly ca?: string },
+    limits: BrokerLimits,
+    lookup: LookupFunction | undefined,
+  ) {
     this.#upstream = upstream;
     this.#limits = limits;
     const kept = {

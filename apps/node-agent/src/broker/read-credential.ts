@@ -15,7 +15,7 @@ export async function readCredential(
   const fault = (why: string, cause?: unknown) =>
     new CodedError('model_credential_unreadable', `the credential of a model route in ${place} ${why}`, {
       id: place,
-      action: `Write one line of ${CREDENTIAL_MIN_CHARACTERS} to ${CREDENTIAL_MAX_CHARACTERS} printable characters without spaces; it is read again at once.`,
+      action: `Write one line of ${CREDENTIAL_MIN_CHARACTERS} to ${CREDENTIAL_MAX_CHARACTERS} printable characters without spaces, in a file that the account of the credential broker can read (docs/operating.md, Accounts); it is read again at once.`,
       ...(cause === undefined ? {} : { cause }),
     });
   const text =

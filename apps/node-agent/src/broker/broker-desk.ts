@@ -1,0 +1,96 @@
+import { chmod, chown, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { newHandle } from '@firecrew/credential-broker';
+import type { Logger } from 'pino';
+import type { BrokerOrder, RouteOrder } from './broker-messages.ts';
+import { BrokerProcess } from './broker-process.ts';
+
+/** The broker's user and group where the node agent runs as root: the number below the server's, which needs no entry in `/etc/passwd`. */
+export const BROKER_OWNER = { uid: 199_998, gid: 199_998 } as const;
+
+const FOLDER = 'broker';
+const SOCKET = 'model.sock';
+
+/** What of a broker the keeper of a turn needs. */
+export interface Handles {
+  /** A new handle for a route; undefined where there is no such route. */
+  open(route: string, validUntilMs: number): string | undefined;
+  renew(handle: string, validUntilMs: number): void;
+  /** Takes a handle away: its calls end at once. */
+  close(handle: string): void;
+}
+
+export interface BrokerDeskOptions {
+  /** The node's own folder. */
+  readonly home: string;
+  readonly program: { readonly node: string; readonly broker: string };
+  /** Whether the broker gets an account of its own. */
+  readonly isRoot: boolean;
+  readonly log: Logger;
+}
+
+/** What the node agent knows of routes and handles, in memory alone, and the one broker of this node that is told of it. */
+export class BrokerDesk implements Handles {
+  readonly socketPath: string;
+  readonly #options: BrokerDeskOptions;
+  readonly #process: BrokerProcess;
+  readonly #routes = new Map<string, RouteOrder>();
+  readonly #handles = new Map<string, { route: string; validUntilMs: number }>();
+
+  constructor(options: BrokerDeskOptions) {
+    const { home, program, isRoot, log } = options;
+    this.#options = options;
+    this.socketPath = join(home, FOLDER, SOCKET);
+    const account = isRoot ? BROKER_OWNER : null;
+    this.#process = new BrokerProcess({ ...program, socketPath: this.socketPath, account }, log, () => [
+      this.#routesOrder(),
+      this.#handlesOrder(),
+    ]);
+  }
+
+  /** Makes the folder of the socket, which the broker's account alone may enter, and starts the broker. */
+  async start(): Promise<void> {
+    const folder = join(this.#options.home, FOLDER);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await chmod(folder, 0o700);
+    if (this.#options.isRoot) await chown(folder, BROKER_OWNER.uid, BROKER_OWNER.gid);
+    this.#process.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#process.stop();
+  }
+
+  setRoute(name: string, route: RouteOrder): void {
+    if (JSON.stringify(this.#routes.get(name)) === JSON.stringify(route)) return;
+    this.#routes.set(name, route);
+    this.#process.send(this.#routesOrder());
+  }
+
+  open(route: string, validUntilMs: number): string | undefined {
+    if (!this.#routes.has(route)) return undefined;
+    const handle = newHandle();
+    this.#handles.set(handle, { route, validUntilMs });
+    this.#process.send(this.#handlesOrder());
+    return handle;
+  }
+
+  renew(handle: string, validUntilMs: number): void {
+    const known = this.#handles.get(handle);
+    if (known === undefined || known.validUntilMs >= validUntilMs) return;
+    known.validUntilMs = validUntilMs;
+    this.#process.send(this.#handlesOrder());
+  }
+
+  close(handle: string): void {
+    if (this.#handles.delete(handle)) this.#process.send(this.#handlesOrder());
+  }
+
+  #routesOrder(): BrokerOrder {
+    return { t: 'routes', routes: Object.fromEntries(this.#routes) };
+  }
+
+  #handlesOrder(): BrokerOrder {
+    return { t: 'handles', handles: [...this.#handles].map(([handle, facts]) => ({ handle, ...facts })) };
+  }
+}
