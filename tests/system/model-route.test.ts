@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { MissionEventBody } from '@firecrew/protocol';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { writeCredential } from './support/credential-file.ts';
 import { Installation } from './support/installation.ts';
 import { withoutIsolation } from './support/isolation.ts';
 import { answerMessage, ModelUpstream, UPSTREAM_CA } from './support/model-upstream.ts';
@@ -27,7 +28,7 @@ describe.skipIf(missing !== '')(`a model call of an agent${missing}`, () => {
 
   beforeAll(async () => {
     credential = secret();
-    await writeFile(credentialFile, `${credential}\n`, { mode: 0o600 });
+    await writeCredential(credentialFile, `${credential}\n`);
     upstream = await ModelUpstream.start();
     installation = await Installation.start({
       bubblewrap: 'auto',
@@ -134,7 +135,7 @@ describe.skipIf(missing !== '')(`a model call of an agent${missing}`, () => {
     const agent = `{ ${call(BODY)}; } > first.txt & until is_open enough; do ${call(BODY)} >/dev/null; done; wait; tail -n 1 first.txt`;
     const { id } = await installation.startMission({ repository, agent });
     await until('two requests', () => upstream.requests.length > 1);
-    await writeFile(credentialFile, newer);
+    await writeCredential(credentialFile, newer);
     await until('the newer credential', () => upstream.requests.some(({ headers }) => headers['x-api-key'] === newer));
     answerFirst();
     installation.witness.open('enough');
@@ -173,7 +174,7 @@ describe('without isolation', () => {
   it('there is no route: the guest could read the memory of the process that holds the credential', async () => {
     const upstream = await ModelUpstream.start();
     const credentialFile = join(tmpdir(), `fc-model-${randomBytes(6).toString('hex')}`);
-    await writeFile(credentialFile, secret(), { mode: 0o600 });
+    await writeCredential(credentialFile, secret());
     const route = { format: 'anthropic_messages', upstream: upstream.url, caFile: UPSTREAM_CA, credential: { file: credentialFile } };
     const installation = await Installation.start({ bubblewrap: 'off', node: { modelRoutes: { command: route } } });
     try {

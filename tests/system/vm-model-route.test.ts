@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { rm, writeFile } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { writeCredential } from './support/credential-file.ts';
 import { Installation } from './support/installation.ts';
 import { ModelUpstream, UPSTREAM_CA } from './support/model-upstream.ts';
 import { makeRepository } from './support/repository.ts';
@@ -21,7 +22,7 @@ describe.skipIf(missing !== '')(`a model call from a VM under emulation${missing
   let upstream: ModelUpstream;
   beforeAll(async () => {
     if ('missing' in store) throw new Error(store.missing);
-    await writeFile(credentialFile, credential, { mode: 0o600 });
+    await writeCredential(credentialFile, credential);
     upstream = await ModelUpstream.start();
     const route = { format: 'anthropic_messages', upstream: upstream.url, caFile: UPSTREAM_CA, credential: { file: credentialFile } };
     installation = await Installation.start({

@@ -7,6 +7,7 @@ import { newId } from '@firecrew/base';
 import { type CreateMissionInput, type MissionEventBody, type MissionView, serverFileSchema, shimIdentitySchema } from '@firecrew/protocol';
 import { FirecrewClient } from '@firecrew/sdk';
 import { connectDatabase, type RunningPostgres, startPostgres, tables } from '@firecrew/store';
+import { isBroker } from './broker-process.ts';
 import { ManagedProcess } from './managed-process.ts';
 import { linesNaming, processesOf, processesOfAttempt, type SeenProcess, sendSignal } from './processes.ts';
 import { uploadRepository } from './repository.ts';
@@ -217,7 +218,7 @@ export class Installation {
     const folders = await Promise.all(
       ['node/turns', 'node/tokens', 'tmp'].map(async (name) => (await listFolder(join(this.home, name))).map((item) => `${name}/${item}`)),
     );
-    return [...processes, ...shims.filter(({ command }) => !command.includes('node-config.json')).map(describe), ...folders.flat()];
+    return [...processes, ...shims.filter(({ command }) => !command.includes('node-config.json') && !isBroker(command)).map(describe), ...folders.flat()];
   }
 
   /** Stops everything, and throws when anything of this installation is left: processes, sockets, mounts, files. */

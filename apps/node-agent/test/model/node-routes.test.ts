@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { modelRoutesSchema } from '@firecrew/backend';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { RouteOrder } from '../../src/broker/broker-messages.ts';
+import { readCredential } from '../../src/broker/read-credential.ts';
 import { modelLaunchOf, modelLaunchSchema } from '../../src/model/model-launch.ts';
 import { NodeRoutes } from '../../src/model/node-routes.ts';
-import { readCredential } from '../../src/model/read-credential.ts';
 
 const SECRET = 'sk-0123456789';
 let folder: string;
@@ -42,29 +43,61 @@ describe('a credential', () => {
   });
 });
 
+/** A desk that keeps what it is told. */
+function desk(told: Record<string, RouteOrder> = {}) {
+  return {
+    socketPath: '/run/b.sock',
+    setRoute: (name: string, route: RouteOrder) => {
+      told[name] = route;
+    },
+  };
+}
+
 describe('the routes of a node', () => {
-  it('give the credential as it is now, and tell of each fault once', async () => {
+  it('tell the broker where a route leads and where its credential lies, without reading it', async () => {
+    await writeFile(join(folder, 'key'), SECRET);
+    await writeFile(join(folder, 'ca'), 'PEM');
+    const told: Record<string, RouteOrder> = {};
+    const routes = new NodeRoutes(routesOf({ caFile: join(folder, 'ca') }), desk(told), pino({ level: 'silent' }));
+    await routes.tellAll();
+    const order = {
+      format: 'openai_chat',
+      upstream: 'https://api.model.test',
+      ca: 'PEM',
+      header: null,
+      credential: { file: join(folder, 'key') },
+    };
+    expect(told).toEqual({ command: order });
+    expect(JSON.stringify(told)).not.toContain(SECRET);
+    // Certificates are read again for each turn.
+    await writeFile(join(folder, 'ca'), 'NEWER');
+    await routes.launchOf('command');
+    expect(told).toEqual({ command: { ...order, ca: 'NEWER' } });
+  });
+
+  it('send what a variable holds, and say so where it holds nothing', async () => {
     const lines: string[] = [];
     const log = pino({}, { write: (line: string) => void lines.push(line) });
-    const routes = new NodeRoutes(routesOf({}), log);
-    expect(await routes.credentialOf('command')).toBeUndefined();
-    expect(await routes.credentialOf('command')).toBeUndefined();
+    const told: Record<string, RouteOrder> = {};
+    const routes = new NodeRoutes(routesOf({ credential: { variable: 'FC_TEST_KEY' } }), desk(told), log);
+    await routes.tellAll();
+    expect(told.command?.credential).toEqual({ missing: true });
     expect(lines).toHaveLength(1);
-    await writeFile(join(folder, 'key'), SECRET);
-    expect(await routes.credentialOf('command')).toBe(SECRET);
-    await writeFile(join(folder, 'key'), 'sk-newer-0123');
-    expect(await routes.credentialOf('command')).toBe('sk-newer-0123');
-    await writeFile(join(folder, 'key'), `${SECRET} damaged`);
-    expect(await routes.credentialOf('command')).toBeUndefined();
-    expect(lines).toHaveLength(2);
+    process.env.FC_TEST_KEY = SECRET;
+    try {
+      await routes.tellAll();
+    } finally {
+      delete process.env.FC_TEST_KEY;
+    }
+    expect(told.command?.credential).toEqual({ value: SECRET });
     expect(lines.join('')).not.toContain(SECRET);
   });
 
   it.each(['', 'comman', 'commands', 'toString', '__proto__'])('have none for %j', async (backend) => {
-    await writeFile(join(folder, 'key'), SECRET);
-    const routes = new NodeRoutes(routesOf({}), pino({ level: 'silent' }));
-    expect(await routes.credentialOf(backend)).toBeUndefined();
+    const told: Record<string, RouteOrder> = {};
+    const routes = new NodeRoutes(routesOf({}), desk(told), pino({ level: 'silent' }));
     expect(await routes.launchOf(backend)).toBeNull();
+    expect(told).toEqual({});
   });
 });
 
@@ -72,15 +105,13 @@ describe('the launch part of a route', () => {
   it('holds everything but the credential', async () => {
     await writeFile(join(folder, 'key'), SECRET);
     await writeFile(join(folder, 'prices'), JSON.stringify({ models: { m: { input: 1, output: 2 } } }));
-    await writeFile(join(folder, 'ca'), 'PEM');
-    const extra = { caFile: join(folder, 'ca'), priceFile: join(folder, 'prices'), budget: { tokens: 5, money: 1.5 }, outputTokens: 7 };
+    const extra = { priceFile: join(folder, 'prices'), budget: { tokens: 5, money: 1.5 }, outputTokens: 7 };
     const route = routesOf(extra).command;
     if (route === undefined) throw new Error('no route');
-    const launch = await modelLaunchOf(route);
+    const launch = await modelLaunchOf(route, '/run/b.sock');
     expect(modelLaunchSchema.parse(JSON.parse(JSON.stringify(launch)))).toEqual({
       format: 'openai_chat',
-      upstream: 'https://api.model.test',
-      ca: 'PEM',
+      broker: '/run/b.sock',
       header: null,
       features: [],
       models: null,
@@ -101,6 +132,8 @@ describe('the launch part of a route', () => {
     if (text !== undefined) await writeFile(join(folder, 'x'), text);
     const route = routesOf({ [key]: join(folder, 'x') }).command;
     if (route === undefined) throw new Error('no route');
-    await expect(modelLaunchOf(route)).rejects.toMatchObject({ code: 'model_route_unreadable' });
+    await expect(new NodeRoutes({ command: route }, desk(), pino({ level: 'silent' })).launchOf('command')).rejects.toMatchObject({
+      code: 'model_route_unreadable',
+    });
   });
 });

@@ -1,7 +1,12 @@
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type Duplex, duplexPair } from 'node:stream';
+import { createCredentialBroker, newHandle } from '@firecrew/credential-broker';
+import { readUpstream } from '@firecrew/model-route';
 import type { TurnEventBody } from '@firecrew/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ModelLaunch } from '../../src/model/model-launch.ts';
@@ -22,11 +27,21 @@ async function makeGate(status = 200, launch: Partial<ModelLaunch> = {}) {
     response.writeHead(status, { 'content-type': 'application/json' }).end('{}'),
   ).listen(0, '127.0.0.1');
   await once(upstream, 'listening');
+  const folder = mkdtempSync(join(tmpdir(), 'fc-gate-'));
+  const handle = newHandle();
+  const broker = createCredentialBroker();
+  broker.setRoute('command', {
+    format: 'anthropic_messages',
+    upstream: readUpstream(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`),
+  });
+  broker.setCredential('command', launch.hasCredential === false ? null : 'sk-0123456789');
+  broker.setHandles([{ handle, route: 'command', validUntilMs: Number.POSITIVE_INFINITY }]);
+  broker.server.listen(join(folder, 'b.sock'));
+  await once(broker.server, 'listening');
   const gate = new ModelGate({
     launch: {
       format: 'anthropic_messages',
-      upstream: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`,
-      ca: null,
+      broker: join(folder, 'b.sock'),
       header: null,
       features: [],
       models: null,
@@ -42,10 +57,12 @@ async function makeGate(status = 200, launch: Partial<ModelLaunch> = {}) {
   });
   closing.push(() => {
     gate.close();
+    broker.close();
     upstream.close();
+    rmSync(folder, { recursive: true });
   });
   const notices = () => events.flatMap((event) => (event.kind === 'notice' ? [event] : []));
-  return { gate, notices };
+  return { gate, handle, notices };
 }
 
 async function ask(gate: ModelGate, text: string): Promise<string> {
@@ -60,9 +77,9 @@ async function ask(gate: ModelGate, text: string): Promise<string> {
 
 describe('the model gate of an attempt', () => {
   it('is shut until the agent runs, and again after it', async () => {
-    const { gate } = await makeGate();
+    const { gate, handle } = await makeGate();
     gate.decide('vm');
-    gate.setCredential('sk-0123456789');
+    gate.setHandle(handle);
     expect(await ask(gate, requestOf('/v1/messages'))).toContain('x-firecrew-reason: route_closed');
     gate.open();
     expect(await ask(gate, requestOf('/v1/messages'))).toMatch(/^HTTP\/1\.1 200 /);
@@ -74,9 +91,9 @@ describe('the model gate of an attempt', () => {
   });
 
   it('is not offered where nothing isolates the guest, whatever is opened and given', async () => {
-    const { gate, notices } = await makeGate();
+    const { gate, handle, notices } = await makeGate();
     gate.decide('none');
-    gate.setCredential('sk-0123456789');
+    gate.setHandle(handle);
     gate.open();
     expect(gate.isOffered).toBe(false);
     expect(await ask(gate, requestOf('/v1/messages'))).toContain('x-firecrew-reason: isolation_missing');
@@ -84,9 +101,9 @@ describe('the model gate of an attempt', () => {
   });
 
   it('tells of a credential that the provider refuses, with the backend', async () => {
-    const { gate, notices } = await makeGate(403);
+    const { gate, handle, notices } = await makeGate(403);
     gate.decide('bubblewrap');
-    gate.setCredential('sk-0123456789');
+    gate.setHandle(handle);
     gate.open();
     await ask(gate, requestOf('/v1/messages'));
     expect(notices().map(({ code }) => code)).toEqual(['model_call_open', 'model_call_end', 'model_credential_refused']);
@@ -94,8 +111,9 @@ describe('the model gate of an attempt', () => {
   });
 
   it('does not blame a credential that it does not have', async () => {
-    const { gate, notices } = await makeGate(401, { hasCredential: false });
+    const { gate, handle, notices } = await makeGate(401, { hasCredential: false });
     gate.decide('vm');
+    gate.setHandle(handle);
     gate.open();
     await ask(gate, requestOf('/v1/messages'));
     expect(notices().map(({ code }) => code)).toEqual(['model_call_open', 'model_call_end']);
