@@ -1,14 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { brokerPid, coreLimit } from './support/broker-process.ts';
+import { writeCredential } from './support/credential-file.ts';
 import { Installation } from './support/installation.ts';
 import { withoutIsolation } from './support/isolation.ts';
 import { findLeaks, readDatabase, readFolder } from './support/leak-search.ts';
 import { ModelUpstream, UPSTREAM_CA, type UpstreamRequest } from './support/model-upstream.ts';
+import { countInMemory, findInMemory } from './support/process-memory.ts';
 import { makeRepository } from './support/repository.ts';
 
 /** With characters that each encoding writes in another way. */
@@ -79,7 +82,9 @@ describe.skipIf(missing !== '')(`the credential of a model route${missing}`, () 
 
   beforeAll(async () => {
     operator = await mkdtemp(join(tmpdir(), 'fc-operator-'));
-    await writeFile(join(operator, 'credential'), `${secret}\n`, { mode: 0o600 });
+    // The account of the broker has to walk through.
+    await chmod(operator, 0o711);
+    await writeCredential(join(operator, 'credential'), `${secret}\n`);
     upstream = await ModelUpstream.start(echo);
     installation = await Installation.start({
       bubblewrap: 'auto',
@@ -110,14 +115,24 @@ describe.skipIf(missing !== '')(`the credential of a model route${missing}`, () 
     });
     const attempt = await installation.attempt(id);
     await installation.witness.waitFor('hunted');
-    // While it runs: the turn folder, and the processes of the host that hold the credential or start those that do.
+    // While it runs: the node's folder with that of the turn, and the processes of the host.
     const shim = await installation.shimPid(attempt);
+    const broker = await brokerPid(installation.node.pid);
     const running = await readFolder(join(installation.home, 'node'));
+    const others = [shim, installation.node.pid, installation.server.pid];
     const processes = await Promise.all(
-      [shim, installation.node.pid ?? 0, installation.server.pid ?? 0].flatMap((pid) =>
+      [broker, ...others].flatMap((pid) =>
         ['environ', 'cmdline'].map(async (name) => ({ name: `/proc/${pid}/${name}`, records: [await readFile(`/proc/${pid}/${name}`)] })),
       ),
     );
+    // One process holds it, of which no memory goes to a disk: what searches others for it finds it there.
+    expect(countInMemory(broker, secret)).toBeGreaterThan(0);
+    expect(others.map((pid) => countInMemory(pid, secret))).toEqual([0, 0, 0]);
+    expect(coreLimit(broker)).toMatch(/^[01]$/);
+    const handles = findInMemory(shim, /Handle ([A-Za-z0-9_-]{43})/g);
+    expect(handles.size).toBe(1);
+    const [handle = ''] = handles;
+    expect(findInMemory(broker, new RegExp(`(${handle})`, 'g')).size).toBe(1);
     installation.witness.open('go');
     const { end } = await installation.ended(id);
     expect(end.missionState).toBe('completed');
@@ -136,7 +151,7 @@ describe.skipIf(missing !== '')(`the credential of a model route${missing}`, () 
         .map(({ where }) => where)
         .join('\n'),
     ).toMatch(/blobs.*zstd/);
-    expect(findLeaks(secret, [...running, ...processes, said, ...stored])).toEqual([]);
+    for (const hidden of [secret, handle]) expect(findLeaks(hidden, [...running, ...processes, said, ...stored])).toEqual([]);
     // What was taken out left its mark.
     expect(log.toString()).toMatch(/HTTP\/1\.1 401[\s\S]*\*{20}/);
   });

@@ -7,7 +7,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BrokerLimits, type BrokerRoute, type CredentialBroker, createCredentialBroker, newHandle } from '@firecrew/credential-broker';
-import { readUpstream } from '@firecrew/model-route';
+import { readUpstream, type Upstream } from '@firecrew/model-route';
 import { createModelProxy, type ModelCallLine, type ModelProxy, type ModelProxyOptions, type RouteRules } from '../src/index.ts';
 
 const pem = (name: string) => readFileSync(new URL(`./tls/${name}.pem`, import.meta.url), 'utf8');
@@ -50,6 +50,8 @@ export interface Harness {
   readonly handle: string;
   /** Socket of the broker. */
   readonly socketPath: string;
+  readonly upstream: Upstream;
+  readonly ca: string;
   readonly port: number;
   readonly lines: ModelCallLine[];
   readonly arrivals: Arrival[];
@@ -125,9 +127,10 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     },
     ...(options.brokerLimits === undefined ? {} : { limits: options.brokerLimits }),
   });
+  const target = { ...readUpstream(`https://${options.upstreamHost ?? UPSTREAM_HOST}`), port: upstream.port };
   broker.setRoute('r', {
     format,
-    upstream: { ...readUpstream(`https://${options.upstreamHost ?? UPSTREAM_HOST}`), port: upstream.port },
+    upstream: target,
     ca: pem('test-only-cert'),
     ...(header === undefined ? {} : { header }),
     ...options.route,
@@ -183,6 +186,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     broker,
     handle,
     socketPath,
+    upstream: target,
+    ca: pem('test-only-cert'),
     port,
     lines,
     arrivals,

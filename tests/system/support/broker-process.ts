@@ -4,8 +4,9 @@ import { until } from './until.ts';
 
 /** Pid of the credential broker of a node agent, once it is there. */
 export async function brokerPid(nodeAgent: number, other?: number): Promise<number> {
-  return await until('a credential broker', () =>
-    descendants(nodeAgent).find(({ pid, command }) => pid !== other && isBroker(command) && isRunning(pid))?.pid,
+  return await until(
+    'a credential broker',
+    () => descendants(nodeAgent).find(({ pid, command }) => pid !== other && isBroker(command) && isRunning(pid))?.pid,
   );
 }
 

@@ -218,7 +218,11 @@ export class Installation {
     const folders = await Promise.all(
       ['node/turns', 'node/tokens', 'tmp'].map(async (name) => (await listFolder(join(this.home, name))).map((item) => `${name}/${item}`)),
     );
-    return [...processes, ...shims.filter(({ command }) => !command.includes('node-config.json') && !isBroker(command)).map(describe), ...folders.flat()];
+    return [
+      ...processes,
+      ...shims.filter(({ command }) => !command.includes('node-config.json') && !isBroker(command)).map(describe),
+      ...folders.flat(),
+    ];
   }
 
   /** Stops everything, and throws when anything of this installation is left: processes, sockets, mounts, files. */

@@ -1,0 +1,157 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, chown, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { newHandle } from '@firecrew/credential-broker';
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { BROKER_OWNER, BrokerDesk } from '../../src/broker/broker-desk.ts';
+
+const SECRET = 'sk-desk-0123456789abcdef';
+const IS_ROOT = process.getuid?.() === 0;
+const bundle = new URL('../../../../tools/bundle-app.mjs', import.meta.url).pathname;
+
+let home: string;
+let program: string;
+let desk: BrokerDesk;
+let pids: number[];
+let seen: (string | undefined)[];
+const upstream = createServer((incoming, response) => {
+  seen.push(incoming.headers['x-api-key'] as string | undefined);
+  if (incoming.url === '/v1/messages?beta=wait') response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n');
+  else response.end('{}');
+});
+
+/** Asks the broker with a handle: the status, or why the connection ended. */
+async function ask(handle: string, path = '/v1/messages'): Promise<number | string> {
+  const headers = { 'proxy-authorization': `Handle ${handle}`, 'content-length': '2' };
+  const sent = request({ socketPath: desk.socketPath, method: 'POST', path, headers, agent: false });
+  sent.end('{}');
+  try {
+    const [message] = (await once(sent, 'response')) as [IncomingMessage];
+    message.resume();
+    return message.statusCode ?? 0;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? 'ended';
+  }
+}
+
+/** Asks until an answer is `wanted`. */
+async function eventually(handle: string, wanted: number | string): Promise<void> {
+  const end = Date.now() + 20_000;
+  for (;;) {
+    const got = await ask(handle);
+    if (got === wanted) return;
+    if (Date.now() > end) throw new Error(`answers ${got} and not ${wanted}`);
+  }
+}
+
+const farMs = 1e15;
+const pid = (): number => pids.at(-1) ?? 0;
+const isGone = (process_: number): boolean => {
+  try {
+    return !process.kill(process_, 0);
+  } catch {
+    return true;
+  }
+};
+
+beforeAll(async () => {
+  upstream.listen(0, '127.0.0.1');
+  await once(upstream, 'listening');
+  home = await mkdtemp(join(tmpdir(), 'fc-desk-'));
+  await chmod(home, 0o711);
+  execFileSync(process.execPath, [bundle, 'node-agent', join(home, 'bundle')]);
+  program = join(home, 'bundle', 'credential-broker.mjs');
+  for (const path of [join(home, 'bundle'), program]) await chmod(path, 0o755);
+  await writeFile(join(home, 'key'), SECRET, { mode: 0o600 });
+  if (IS_ROOT) await chown(join(home, 'key'), BROKER_OWNER.uid, BROKER_OWNER.gid);
+});
+afterAll(async () => {
+  upstream.closeAllConnections();
+  upstream.close();
+  await rm(home, { recursive: true });
+});
+
+beforeEach(async ({ onTestFinished }) => {
+  pids = [];
+  seen = [];
+  const log = pino({}, { write: (line: string) => void (JSON.parse(line).broker && pids.push(JSON.parse(line).broker)) });
+  desk = new BrokerDesk({ home, program: { node: process.execPath, broker: program }, isRoot: IS_ROOT, log });
+  desk.setRoute('command', {
+    format: 'anthropic_messages',
+    upstream: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`,
+    ca: null,
+    header: null,
+    credential: { file: join(home, 'key') },
+  });
+  await desk.start();
+  onTestFinished(async () => await desk.stop());
+});
+
+describe('the broker of a node', () => {
+  it('serves the handles that are open, with the credential that it reads itself, and no other ones', async () => {
+    const [mine, other] = [desk.open('command', farMs), desk.open('command', farMs)];
+    if (mine === undefined || other === undefined) throw new Error('no handle');
+    await eventually(mine, 200);
+    expect(await ask(other)).toBe(200);
+    expect(await ask(newHandle())).toBe(503);
+    desk.close(mine);
+    await eventually(mine, 503);
+    expect(await ask(other)).toBe(200);
+    expect(seen.every((value) => value === SECRET)).toBe(true);
+    expect(desk.open('elsewhere', farMs)).toBeUndefined();
+  });
+
+  it('that is killed is started again, knows its handles, and ends what was under way', async () => {
+    const handle = desk.open('command', farMs) ?? '';
+    await eventually(handle, 200);
+    const first = pid();
+    const headers = { 'proxy-authorization': `Handle ${handle}`, 'content-length': '2' };
+    const sent = request({ socketPath: desk.socketPath, method: 'POST', path: '/v1/messages?beta=wait', headers, agent: false });
+    sent.end('{}');
+    const [stream] = (await once(sent, 'response')) as [IncomingMessage];
+    await once(stream, 'data');
+    const ended = new Promise((resolve) => stream.once('error', resolve));
+    process.kill(first, 'SIGKILL');
+    expect(await ended).toMatchObject({ code: 'ECONNRESET' });
+    await eventually(handle, 200);
+    expect(pid()).not.toBe(first);
+  });
+
+  it('ends with its node agent, and takes the place of the socket of one that was killed', async () => {
+    const handle = desk.open('command', farMs) ?? '';
+    await eventually(handle, 200);
+    await desk.stop();
+    expect(isGone(pid())).toBe(true);
+    expect(['ENOENT', 'ECONNREFUSED']).toContain(await ask(handle));
+    await desk.start();
+    await eventually(handle, 200);
+  });
+
+  it('has a name in lists of processes, no core file, and nothing of a credential in arguments and environment', async () => {
+    await eventually(desk.open('command', farMs) ?? '', 200);
+    const read = async (name: string) => await readFile(`/proc/${pid()}/${name}`, 'latin1');
+    expect(await read('cmdline')).toMatch(/^firecrew-credential-broker/);
+    expect(await read('limits')).toMatch(/Max core file size +[01] +[01] +bytes/);
+    expect(`${await read('cmdline')}${await read('environ')}`).not.toContain(SECRET);
+  });
+
+  it.skipIf(!IS_ROOT)('that root starts has an account of its own, and a socket that no user of an attempt can reach', async () => {
+    const handle = desk.open('command', farMs) ?? '';
+    await eventually(handle, 200);
+    expect(await readFile(`/proc/${pid()}/status`, 'latin1')).toMatch(
+      new RegExp(`Uid:\\t${BROKER_OWNER.uid}\\t${BROKER_OWNER.uid}[\\s\\S]*Gid:\\t${BROKER_OWNER.gid}\\t[\\s\\S]*Groups:\\t *\\n`),
+    );
+    expect((await stat(join(home, 'broker'))).mode & 0o777).toBe(0o700);
+    const script = `require('net').connect(${JSON.stringify(desk.socketPath)}).on('error', (e) => console.log(e.code)).on('connect', () => { console.log('connected'); process.exit(); })`;
+    const asUser = async (uid: number) =>
+      (await promisify(execFile)(process.execPath, ['-e', script], { uid, gid: uid, cwd: '/' })).stdout.trim();
+    expect(await asUser(210_500)).toBe('EACCES');
+    expect(await asUser(BROKER_OWNER.uid)).toBe('connected');
+  });
+});
