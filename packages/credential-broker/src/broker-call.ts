@@ -10,6 +10,7 @@ import {
   holdsCredential,
   refusalStatus,
 } from '@firecrew/model-route';
+import { gatherWrites } from './gather-writes.ts';
 import type { Cuttable } from './handles.ts';
 import type { BrokerLimits } from './limits.ts';
 import type { OpenRoute } from './routes.ts';
@@ -111,9 +112,9 @@ export class BrokerCall implements Cuttable {
 
   /** Passes the answer on, chunk by chunk as it comes and at the shim's pace, without the credential in any spelling that is known. */
   async #answer(head: Head, message: IncomingMessage, status: number): Promise<void> {
-    const { secrets } = this.#route.credential;
+    const { search } = this.#route.credential;
     const response = this.#response;
-    const decision = decideAnswer(message.rawHeaders, (value) => holdsCredential(value, secrets));
+    const decision = decideAnswer(message.rawHeaders, (value) => holdsCredential(value, search));
     if (decision.verdict === 'refused') {
       message.destroy();
       return this.#refuse(decision.reason, false);
@@ -122,9 +123,10 @@ export class BrokerCall implements Cuttable {
     response.sendDate = false;
     response.writeHead(status, [...decision.headers, ...(hasTrailer ? [LEAKS_ANNOUNCED] : [])].flat());
     if (decision.isEventStream) response.flushHeaders();
-    const filter = new CredentialFilter(secrets);
+    const filter = new CredentialFilter(search);
     message.on('data', (chunk: Buffer) => {
       const bytes = filter.push(chunk);
+      gatherWrites(response);
       if (bytes.length === 0 || response.write(bytes)) return;
       message.pause();
       response.once('drain', () => message.resume());

@@ -1,8 +1,11 @@
+import { CredentialSearch } from '@firecrew/model-route';
+
 /** The credential of a route as it is now: it may come later than the first request, and change while requests are under way. */
 export class CredentialSlot {
   #now: string | null | undefined;
   /** Those that were used: an answer under way may show an older one. */
   #used: readonly string[] = [];
+  #search = new CredentialSearch([]);
   #waiting: (() => void)[] = [];
 
   /** Takes the newest one; null says that the route has none. */
@@ -22,13 +25,16 @@ export class CredentialSlot {
         });
       });
     }
-    if (typeof this.#now === 'string' && !this.#used.includes(this.#now)) this.#used = [this.#now, ...this.#used].slice(0, USED_MAX);
+    if (typeof this.#now === 'string' && !this.#used.includes(this.#now)) {
+      this.#used = [this.#now, ...this.#used].slice(0, USED_MAX);
+      this.#search = new CredentialSearch(this.#used);
+    }
     return this.#now;
   }
 
   /** What no answer may show. */
-  get secrets(): readonly string[] {
-    return this.#used;
+  get search(): CredentialSearch {
+    return this.#search;
   }
 }
 

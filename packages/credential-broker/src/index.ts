@@ -1,4 +1,5 @@
 export { type CredentialBroker, type CredentialBrokerOptions, createCredentialBroker } from './credential-broker.ts';
+export { gatherWrites } from './gather-writes.ts';
 export type { BrokerHandle } from './handles.ts';
 export {
   BROKER_BODY_MAX_BYTES,

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { gatherWrites } from '@firecrew/credential-broker';
 import type { UsageMeter } from '@firecrew/model-route';
 import type { CallEnd } from './call-line.ts';
 
@@ -18,6 +19,7 @@ export async function relayAnswer(message: IncomingMessage, response: ServerResp
         return;
       }
       path.meter?.push(chunk);
+      gatherWrites(response);
       if (chunk.length === 0 || response.write(chunk)) return;
       message.pause();
       response.once('drain', () => message.resume());

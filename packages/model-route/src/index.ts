@@ -7,7 +7,7 @@ export { RouteConfigError, type RouteConfigFault } from './config-error.ts';
 export { decideHead, HEADERS_MAX, type HeadDecision, type HeadRules, type RequestHead } from './decide-head.ts';
 export type { CallKind } from './endpoints.ts';
 export { MODEL_FEATURES, MODEL_FORMATS, type ModelFeature, type ModelFormat } from './formats.ts';
-export { CredentialFilter, holdsCredential } from './leak/credential-filter.ts';
+export { CredentialFilter, CredentialSearch, holdsCredential } from './leak/credential-filter.ts';
 export { CREDENTIAL_MAX_CHARACTERS, CREDENTIAL_MIN_CHARACTERS, credentialForms, isCredential } from './leak/credential-forms.ts';
 export { readTarget, TARGET_MAX_CHARACTERS, type Target, writeTarget } from './read-target.ts';
 export { readUpstream, type Upstream } from './read-upstream.ts';

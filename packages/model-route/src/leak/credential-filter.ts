@@ -2,25 +2,37 @@ import { credentialForms } from './credential-forms.ts';
 
 const STAR = 0x2a;
 
-/**
- * Takes a credential out of bytes that go to a guest, in every spelling of `credentialForms`: it is overwritten with asterisks, so that the length
- * stays. Chunks may cut it anywhere: only what could be its beginning is held back, and that is nothing at nearly every chunk.
- */
-export class CredentialFilter {
+/** The spellings of some credentials, made once for many searches. */
+export class CredentialSearch {
+  readonly texts: readonly string[];
   /** Spellings by their first byte. */
-  readonly #byFirst: readonly (readonly Uint8Array[] | undefined)[];
-  #held = new Uint8Array(0);
-  #found = 0;
+  readonly byFirst: readonly (readonly Uint8Array[] | undefined)[];
 
   constructor(credentials: readonly string[]) {
+    this.texts = credentials.flatMap(credentialForms);
     const byFirst: Uint8Array[][] = [];
-    for (const form of credentials.flatMap(credentialForms)) {
+    for (const form of this.texts) {
       const bytes = new TextEncoder().encode(form);
       const first = bytes[0];
       if (first === undefined) continue;
       byFirst[first] = [...(byFirst[first] ?? []), bytes];
     }
-    this.#byFirst = byFirst;
+    this.byFirst = byFirst;
+  }
+}
+
+/**
+ * Takes a credential out of bytes that go to a guest, in every spelling of `credentialForms`: it is overwritten with asterisks, so that the length
+ * stays. Chunks may cut it anywhere: only what could be its beginning is held back, and that is nothing at nearly every chunk.
+ */
+export class CredentialFilter {
+  readonly #byFirst: CredentialSearch['byFirst'];
+  #held = new Uint8Array(0);
+  #found = 0;
+
+  constructor(credentials: readonly string[] | CredentialSearch) {
+    const search = credentials instanceof CredentialSearch ? credentials : new CredentialSearch(credentials);
+    this.#byFirst = search.byFirst;
   }
 
   /** How often a credential was found. */
@@ -64,8 +76,9 @@ export class CredentialFilter {
 }
 
 /** True where a text holds a credential in any spelling. */
-export function holdsCredential(text: string, credentials: readonly string[]): boolean {
-  return credentials.some((credential) => credentialForms(credential).some((form) => text.includes(form)));
+export function holdsCredential(text: string, credentials: readonly string[] | CredentialSearch): boolean {
+  const { texts } = credentials instanceof CredentialSearch ? credentials : new CredentialSearch(credentials);
+  return texts.some((form) => text.includes(form));
 }
 
 function commonLength(bytes: Uint8Array, at: number, form: Uint8Array): number {
