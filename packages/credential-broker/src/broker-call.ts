@@ -133,7 +133,7 @@ export class BrokerCall implements Cuttable {
     });
     const isWhole = await new Promise<boolean>((resolve) => {
       message.once('end', () => resolve(message.complete));
-      message.once('error', () => resolve(false));
+      message.on('error', () => resolve(false));
       message.once('close', () => resolve(false));
     });
     // Half an answer must not look like a whole one.

@@ -70,7 +70,7 @@ describe('a request is refused, and nothing goes up', () => {
     ['with a handle cut short', { handle: newHandle().slice(1) }],
     ['with an empty handle', { handle: '' }],
     ['with two handles', { headers: [handleHeader(newHandle())] }],
-  ])('%s', async (_what, options) => {
+  ])('that comes %s', async (_what, options) => {
     rig = await startRig();
     expect(await rig.send(options)).toMatchObject({ status: 503, refused: { reason: 'handle_refused', isUnsent: true } });
     expect(rig.arrivals).toEqual([]);

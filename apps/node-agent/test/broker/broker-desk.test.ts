@@ -1,5 +1,6 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { chmod, chown, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -121,6 +122,30 @@ describe('the broker of a node', () => {
     expect(await ended).toMatchObject({ code: 'ECONNRESET' });
     await eventually(handle, 200);
     expect(pid()).not.toBe(first);
+  });
+
+  it('ends by itself with its input, which is that of its node agent', async () => {
+    const child = spawn(process.execPath, [program, join(home, 'alone.sock')], { stdio: ['pipe', 'ignore', 'pipe'] });
+    for (const order of [
+      { t: 'routes', routes: {} },
+      { t: 'handles', handles: [] },
+    ])
+      child.stdin.write(`${JSON.stringify(order)}\n`);
+    while (!existsSync(join(home, 'alone.sock'))) await new Promise((resolve) => setTimeout(resolve, 5));
+    child.stdin.end();
+    expect(await once(child, 'close')).toEqual([0, null]);
+  });
+
+  it('does not follow orders that it does not understand, and repeats nothing of them', async () => {
+    const child = spawn(process.execPath, [program, join(home, 'alone.sock')], { stdio: ['pipe', 'ignore', 'pipe'] });
+    let said = '';
+    child.stderr.on('data', (part) => {
+      said += String(part);
+    });
+    child.stdin.end(`${JSON.stringify({ t: 'routes', routes: { r: { format: 'no', credential: { value: SECRET } } } })}\n`);
+    expect(await once(child, 'close')).toEqual([1, null]);
+    expect(said).toContain('broker_order_invalid');
+    expect(said).not.toContain(SECRET);
   });
 
   it('ends with its node agent, and takes the place of the socket of one that was killed', async () => {
