@@ -124,8 +124,9 @@ describe('the broker of a node', () => {
     expect(pid()).not.toBe(first);
   });
 
-  it('ends by itself with its input, which is that of its node agent', async () => {
+  it('ends by itself with its input, which is that of its node agent', async ({ onTestFinished }) => {
     const child = spawn(process.execPath, [program, join(home, 'alone.sock')], { stdio: ['pipe', 'ignore', 'pipe'] });
+    onTestFinished(() => void child.kill('SIGKILL'));
     for (const order of [
       { t: 'routes', routes: {} },
       { t: 'handles', handles: [] },
