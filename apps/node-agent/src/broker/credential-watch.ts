@@ -7,7 +7,7 @@ import { readCredential } from './read-credential.ts';
 /** Period of the look at files of routes that are in use. */
 const LOOK_EVERY_MS = 250;
 
-/** Keeps a broker's credentials as the operator keeps them: files are read again as long as a turn may use their route. */
+/** Keeps a broker's credentials as the operator keeps them: files are read once, so that a fault shows early, and again as long as a turn may use their route. */
 export class CredentialWatch {
   readonly #broker: Pick<CredentialBroker, 'setCredential'>;
   readonly #log: Logger;
@@ -24,7 +24,7 @@ export class CredentialWatch {
   }
 
   start(): void {
-    setInterval(() => this.#lookSoon(), LOOK_EVERY_MS);
+    setInterval(() => this.#lookSoon(this.#inUse), LOOK_EVERY_MS);
   }
 
   setRoutes(routes: Readonly<Record<string, RouteOrder>>): void {
@@ -34,13 +34,13 @@ export class CredentialWatch {
       else if ('value' in credential) this.#broker.setCredential(name, credential.value);
       else if ('file' in credential) this.#files.set(name, credential.file);
     }
-    this.#lookSoon();
+    this.#lookSoon(new Set(this.#files.keys()));
   }
 
   /** Says which routes have a turn. */
   setInUse(routes: ReadonlySet<string>): void {
     this.#inUse = routes;
-    this.#lookSoon();
+    this.#lookSoon(routes);
   }
 
   /** Resolves when the looks that were asked for are over. */
@@ -49,13 +49,13 @@ export class CredentialWatch {
   }
 
   /** One look at a time: an older reading must not come after a newer one. */
-  #lookSoon(): void {
-    this.#looked = this.#looked.then(() => this.#look());
+  #lookSoon(routes: ReadonlySet<string>): void {
+    this.#looked = this.#looked.then(() => this.#look(routes));
   }
 
-  async #look(): Promise<void> {
+  async #look(routes: ReadonlySet<string>): Promise<void> {
     for (const [name, file] of this.#files) {
-      if (!this.#inUse.has(name)) continue;
+      if (!routes.has(name)) continue;
       try {
         const credential = await readCredential({ file }, {});
         this.#told.delete(name);
@@ -65,7 +65,10 @@ export class CredentialWatch {
       } catch (error) {
         const detail = messageOf(error);
         if (this.#told.get(name) !== detail)
-          this.#log.error({ backend: name, code: codeOf(error), detail }, 'a model route has no usable credential');
+          this.#log.error(
+            { backend: name, code: codeOf(error), detail, uid: process.getuid?.() },
+            'a model route has no usable credential',
+          );
         this.#told.set(name, detail);
       }
     }

@@ -53,11 +53,12 @@ describe('the credentials of a broker', () => {
     expect(lines.join('')).not.toContain(SECRET);
   });
 
-  it('are not read as long as no turn uses their route', async () => {
-    await writeFile(join(folder, 'key'), SECRET);
-    const { watch, told, look } = makeWatch();
+  it('are read once at the start, so that a fault shows, and after that only while a turn may use their route', async () => {
+    const { watch, told, lines, look } = makeWatch();
     watch.setRoutes({ r: route({ file: join(folder, 'key') }) });
     await watch.settled();
+    expect(lines).toHaveLength(1);
+    await writeFile(join(folder, 'key'), SECRET);
     watch.setInUse(new Set(['other']));
     await watch.settled();
     expect(told).toEqual([]);
