@@ -74,12 +74,13 @@ export class BrokerCall implements Cuttable {
   }
 
   #judge(): HeadDecision {
-    const { format, header } = this.#route.route;
+    const { format, header, features = [] } = this.#route.route;
+    const { bodyBytes, uploadBytes } = this.#host.limits;
     const { method = '', url = '', rawHeaders } = this.#request;
     const own = headerPairs(rawHeaders).filter(([name]) => !OF_THE_CONNECTION.test(name));
     return decideHead(
       { method, target: url, rawHeaders: own.flat() },
-      { format, bodyMaxBytes: this.#host.limits.bodyBytes, credentialHeader: header?.name },
+      { format, features, bodyMaxBytes: bodyBytes, uploadMaxBytes: uploadBytes, credentialHeader: header?.name },
     );
   }
 
@@ -94,7 +95,7 @@ export class BrokerCall implements Cuttable {
     });
     // It may fail before it is waited for.
     answer.catch(() => undefined);
-    if (head.hasBody) this.#passBody(request);
+    if (head.hasBody) this.#passBody(request, head);
     else request.end();
     let message: IncomingMessage;
     try {
@@ -144,20 +145,23 @@ export class BrokerCall implements Cuttable {
   }
 
   /** Passes the body on unread; one that grows beyond the bound ends the call. */
-  #passBody(request: ClientRequest): void {
+  #passBody(request: ClientRequest, { kind }: Head): void {
+    const { bodyBytes, uploadBytes } = this.#host.limits;
+    const max = kind === 'upload' ? uploadBytes : bodyBytes;
     let bytes = 0;
     this.#request.on('data', (part: Buffer) => {
       bytes += part.length;
-      if (bytes > this.#host.limits.bodyBytes) this.cut();
+      if (bytes > max) this.cut();
     });
     this.#request.pipe(request);
   }
 
   #headersUp(head: Head): HeaderPair[] {
-    const isKnown = this.#route.route.format !== 'pass_through';
+    // Of an upload the head has its own: what was announced and judged.
+    const isJson = this.#route.route.format !== 'pass_through' && head.kind !== 'upload';
     return [
       ...head.headers,
-      ...(head.hasBody && isKnown ? [['content-type', 'application/json'] as const] : []),
+      ...(head.hasBody && isJson ? [['content-type', 'application/json'] as const] : []),
       ...(head.hasBody
         ? [
             head.bodyBytes === undefined

@@ -11,6 +11,7 @@ export {
   MODEL_CREDENTIAL_WAIT_MS,
   MODEL_DIAL_TIMEOUT_MS,
   MODEL_HEAD_MAX_BYTES,
+  MODEL_UPLOAD_MAX_BYTES,
 } from './limits.ts';
 export type { BrokerRoute } from './routes.ts';
 export { type BrokerRefusal, type BrokerRefused, handleHeader, isHandle, newHandle, readLeaks, readRefused } from './wire.ts';

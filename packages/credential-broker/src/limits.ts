@@ -4,6 +4,8 @@ export interface BrokerLimits {
   readonly calls: number;
   /** Bytes of one body. */
   readonly bodyBytes: number;
+  /** Bytes of one upload. */
+  readonly uploadBytes: number;
   /** Wait for the first credential of a route. */
   readonly credentialMs: number;
   /** Opening a connection to the upstream, its handshake included. */
@@ -16,6 +18,8 @@ export interface BrokerLimits {
 export const MODEL_CALLS_MAX = 64;
 /** A body that was judged is written anew, and may be longer than it came: numbers lose their exponents. */
 export const BROKER_BODY_MAX_BYTES = 128 * 1024 * 1024;
+/** The largest file that a provider of the known formats takes. */
+export const MODEL_UPLOAD_MAX_BYTES = 512 * 1024 * 1024;
 export const MODEL_CREDENTIAL_WAIT_MS = 10_000;
 export const MODEL_DIAL_TIMEOUT_MS = 15_000;
 /** Models think for minutes without a byte. */
@@ -28,6 +32,7 @@ export const HANDLE_LOOK_EVERY_MS = 200;
 export const BROKER_LIMITS: BrokerLimits = {
   calls: MODEL_CALLS_MAX,
   bodyBytes: BROKER_BODY_MAX_BYTES,
+  uploadBytes: MODEL_UPLOAD_MAX_BYTES,
   credentialMs: MODEL_CREDENTIAL_WAIT_MS,
   dialMs: MODEL_DIAL_TIMEOUT_MS,
   answerMs: MODEL_ANSWER_TIMEOUT_MS,

@@ -1,4 +1,4 @@
-import type { CredentialHeader, ModelFormat, Upstream } from '@firecrew/model-route';
+import type { CredentialHeader, ModelFeature, ModelFormat, Upstream } from '@firecrew/model-route';
 import { CredentialSlot } from './credential-slot.ts';
 
 /** Where the calls of a route go, and how its credential is shown there. */
@@ -9,6 +9,8 @@ export interface BrokerRoute {
   readonly ca?: string;
   /** How the credential is shown; absent: as the format has it. */
   readonly header?: CredentialHeader;
+  /** Features that may be used: those that are paths of their own are judged here too; absent: none. */
+  readonly features?: readonly ModelFeature[];
 }
 
 /** A route with its credential. */

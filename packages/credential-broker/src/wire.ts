@@ -12,7 +12,7 @@ const UNSENT_HEADER = 'firecrew-unsent';
 const LEAKS_TRAILER = 'firecrew-leaks';
 
 /** Why a broker refuses a request: of what it adds to the reasons of heads, `handle_refused` is of a handle that it does not know, or not any more. */
-export type BrokerRefusal = HeadRefusal | HostRefusal;
+export type BrokerRefusal = HeadRefusal | HostRefusal | 'feature_refused';
 
 /** What a broker says in place of an answer of the upstream. */
 export interface BrokerRefused {
@@ -54,7 +54,7 @@ export function readRefused(raw: readonly string[]): BrokerRefused | undefined {
   const pairs = new Map(headerPairs(raw));
   const text = pairs.get(REFUSAL_HEADER);
   if (text === undefined) return undefined;
-  const reason = [...HOST_REFUSALS, ...HEAD_REFUSALS].find((known) => known === text);
+  const reason = [...HOST_REFUSALS, ...HEAD_REFUSALS, 'feature_refused' as const].find((known) => known === text);
   return { reason: reason ?? 'broker_lost', isUnsent: pairs.has(UNSENT_HEADER) };
 }
 

@@ -77,7 +77,8 @@ describe('a request is refused, and nothing goes up', () => {
   });
 
   it.each<readonly [string, SendOptions, string]>([
-    ['a path that is not on the list of its format', { path: '/v1/messages/batches' }, 'path_not_listed'],
+    ['a path that is not on the list of its format', { path: '/v1/complete' }, 'path_not_listed'],
+    ['a path that is a feature which its route has not', { path: '/v1/messages/batches' }, 'feature_refused'],
     ['a path that leads out of that of the upstream', { path: '/v1/../../admin' }, 'bad_target'],
     ['a method of no path', { method: 'DELETE' }, 'method_not_allowed'],
     ['a query that is not on the list', { path: '/v1/messages?x=1' }, 'query_not_listed'],

@@ -1,5 +1,6 @@
 import {
   type Amount,
+  type Ask,
   add,
   addUsage,
   type Budget,
@@ -55,9 +56,12 @@ export class BudgetKeeper {
     this.#budget = openBudget(rules.budget);
   }
 
-  /** Holds what a call may cost, or says why there is no room. */
-  hold(model: string, inputTokens: number, outputTokens: number | null): Held | NoRoom {
-    const amount = this.#amountOf(model, inputTokens, outputTokens ?? 0);
+  /** Holds what all requests of a call may cost together, or says why there is no room; null is a cost that nobody can say. */
+  hold(asks: readonly Ask[] | null): Held | NoRoom {
+    const { budget } = this.#rules;
+    if (asks === null && (budget.tokens !== null || budget.micros !== null))
+      return { refusal: 'cost_unknown', detail: 'nobody can say what this call costs, and the model route has a budget' };
+    const amount = this.#amountOf(asks ?? []);
     if (amount === undefined)
       return { refusal: 'model_not_priced', detail: 'the price table of the operator has no such model, and a budget in money is set' };
     const result = reserve(this.#budget, amount);
@@ -67,7 +71,7 @@ export class BudgetKeeper {
     }
     this.#budget = result.budget;
     this.#counts.calls += 1;
-    return { amount, model };
+    return { amount, model: asks?.[0]?.model ?? '' };
   }
 
   /** For a call that costs nothing. */
@@ -111,10 +115,15 @@ export class BudgetKeeper {
       : `the budget of this turn is reached, and the turn ends: ${what}`;
   }
 
-  #amountOf(model: string, inputTokens: number, outputTokens: number): Amount | undefined {
+  #amountOf(asks: readonly Ask[]): Amount | undefined {
     const { prices, budget } = this.#rules;
-    const price = prices?.[model];
-    if (price === undefined && budget.micros !== null) return undefined;
-    return { tokens: inputTokens + outputTokens, micros: price === undefined ? 0 : highestCost(price, inputTokens, outputTokens) };
+    let sum = NOTHING;
+    for (const { model, inputTokens, outputTokens } of asks) {
+      const price = prices?.[model];
+      if (price === undefined && budget.micros !== null) return undefined;
+      const output = outputTokens ?? 0;
+      sum = add(sum, { tokens: inputTokens + output, micros: price === undefined ? 0 : highestCost(price, inputTokens, output) });
+    }
+    return sum;
   }
 }

@@ -2,6 +2,7 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { readLeaks } from '@firecrew/credential-broker';
 import {
   type BodyDecision,
+  type CallKind,
   checkBody,
   decideAnswer,
   decideHead,
@@ -96,10 +97,13 @@ export class Call {
       {
         format: rules.format,
         bodyMaxBytes: limits.bodyBytes,
+        uploadMaxBytes: limits.uploadBytes,
+        features: rules.features,
         credentialHeader: rules.header?.name,
       },
     );
-    if (head.verdict === 'refused') return await this.#refuse(head.reason, head.message);
+    if (head.verdict === 'refused')
+      return await this.#refuse(head.reason, head.message, head.feature === undefined ? {} : { features: [head.feature] });
     if (!leaseValid()) return await this.#refuse('lease_lost', hostDetail('lease_lost'), { path: head.path });
     return head;
   }
@@ -108,8 +112,8 @@ export class Call {
   async #readOrder(head: Head): Promise<Order | undefined> {
     const { rules, limits, budget, room } = this.#host;
     const { format } = rules;
-    if (format === 'pass_through' || head.kind === 'list') {
-      // A listing costs nothing; a route that is passed through has no budget.
+    if (format === 'pass_through' || UNREAD.has(head.kind)) {
+      // Neither a listing nor a file costs tokens; a route that is passed through has no budget.
       return { head, body: null, held: budget.holdNothing() };
     }
     const read = await readBody(this.#request, room, limits);
@@ -129,15 +133,15 @@ export class Call {
       const features = [...new Set(body.findings.map(({ feature }) => feature))];
       return await this.#refuse(body.reason, body.message, { path: head.path, ...(features.length === 0 ? {} : { features }) });
     }
-    const held = budget.hold(body.model, body.inputTokens, body.outputTokens);
-    if ('refusal' in held) return await this.#refuse(held.refusal, held.detail, { path: head.path, model: body.model });
+    const held = budget.hold(body.asks);
+    if ('refusal' in held) return await this.#refuse(held.refusal, held.detail, factsOf(head, body));
     return { head, body, held };
   }
 
   async #forward(order: Order): Promise<void> {
     const { head, held, body } = order;
     const { audit, budget, rules } = this.#host;
-    const facts = { path: head.path, ...(body === null ? {} : { model: body.model }) };
+    const facts = factsOf(head, body);
     try {
       audit({ event: 'open', call: this.#number, reason: 'listed', ...facts });
     } catch {
@@ -147,7 +151,13 @@ export class Call {
     const seen = await this.#exchange(order);
     // An answer that tells of an error cost nothing; one that ended early is charged as it was reserved.
     const isWhole = this.#end === undefined || this.#end === 'answered';
-    const usage = head.kind !== 'generate' || (isWhole && (seen.status ?? 0) >= 400) ? NO_USAGE : isWhole ? seen.usage : undefined;
+    // A batch is answered before it is worked on: what it may cost stays charged.
+    const usage =
+      (head.kind !== 'generate' && head.kind !== 'batch') || (isWhole && (seen.status ?? 0) >= 400)
+        ? NO_USAGE
+        : isWhole
+          ? seen.usage
+          : undefined;
     const charged = budget.end(held, seen.isUnsent ? NO_USAGE : usage);
     const line: ModelCallLine = {
       event: 'end',
@@ -180,7 +190,7 @@ export class Call {
         method: head.method,
         target: head.target,
         headers: [...head.headers, ...(text === undefined ? this.#rawFraming(head) : jsonFraming(text))],
-        send: (request) => (text !== undefined || !head.hasBody ? void request.end(text) : this.#passBody(request)),
+        send: (request) => (text !== undefined || !head.hasBody ? void request.end(text) : this.#passBody(request, head)),
         isRepeatable: text !== undefined || !head.hasBody,
       },
       (request) => {
@@ -196,7 +206,8 @@ export class Call {
       message.destroy();
       return await this.#failed(decision.reason, false);
     }
-    const meter = rules.format === 'pass_through' ? undefined : new UsageMeter(rules.format, decision.isEventStream);
+    const meter =
+      rules.format === 'pass_through' || head.kind !== 'generate' ? undefined : new UsageMeter(rules.format, decision.isEventStream);
     const status = message.statusCode ?? 502;
     this.#response.writeHead(status, decision.headers.flat());
     if (decision.isEventStream) this.#response.flushHeaders();
@@ -208,11 +219,13 @@ export class Call {
   }
 
   /** Passes a body on unread; one that grows beyond the bound ends the call. */
-  #passBody(request: ClientRequest): void {
+  #passBody(request: ClientRequest, { kind }: Head): void {
+    const { bodyBytes, uploadBytes } = this.#host.limits;
+    const max = kind === 'upload' ? uploadBytes : bodyBytes;
     let bytes = 0;
     this.#request.on('data', (part: Buffer) => {
       bytes += part.length;
-      if (bytes > this.#host.limits.bodyBytes) this.cut('body_too_large');
+      if (bytes > max) this.cut('body_too_large');
     });
     this.#request.pipe(request);
   }
@@ -263,6 +276,14 @@ export class Call {
       this.#response.end(this.#request.method === 'HEAD' ? undefined : body);
     });
   }
+}
+
+/** Kinds of calls whose body is passed on unread, or that have none. */
+const UNREAD: ReadonlySet<CallKind> = new Set(['list', 'manage', 'upload']);
+
+/** What a line of the audit says of a call that was judged. */
+function factsOf(head: Head, body: Body | null): Pick<ModelCallLine, 'path' | 'model'> {
+  return { path: head.path, ...(body?.model === undefined ? {} : { model: body.model }) };
 }
 
 interface Seen {

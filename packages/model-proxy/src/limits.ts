@@ -1,4 +1,4 @@
-import { MODEL_CALLS_MAX } from '@firecrew/credential-broker';
+import { MODEL_CALLS_MAX, MODEL_UPLOAD_MAX_BYTES } from '@firecrew/credential-broker';
 
 /** Bounds of one model route, which serves one attempt. Every field has a default below. */
 export interface ModelProxyLimits {
@@ -10,6 +10,8 @@ export interface ModelProxyLimits {
   readonly bodyMs: number;
   /** Bytes of one body. */
   readonly bodyBytes: number;
+  /** Bytes of one upload, which is passed on as it comes and never held. */
+  readonly uploadBytes: number;
   /** Bytes of all bodies that are held at once. */
   readonly bodiesBytes: number;
   /** Requests under way, in any state. */
@@ -34,6 +36,7 @@ export const MODEL_PROXY_LIMITS: ModelProxyLimits = {
   idleMs: MODEL_IDLE_MS,
   bodyMs: MODEL_BODY_TIMEOUT_MS,
   bodyBytes: MODEL_BODY_MAX_BYTES,
+  uploadBytes: MODEL_UPLOAD_MAX_BYTES,
   bodiesBytes: MODEL_BODIES_MAX_BYTES,
   calls: MODEL_CALLS_MAX,
   brokerMs: MODEL_BROKER_WAIT_MS,

@@ -175,7 +175,8 @@ describe('a call that is refused', () => {
     ['a tunnel', 'CONNECT evil.test:443 HTTP/1.1\r\nhost: evil.test\r\n\r\n', 405, 'method_not_allowed'],
     ['an absolute target', requestBytes(BODY, { path: 'http://evil.test/v1/messages' }), 400, 'bad_target'],
     ['what is no HTTP', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400, 'bad_request'],
-    ['a path that is not listed', requestBytes(BODY, { path: '/v1/messages/batches' }), 403, 'path_not_listed'],
+    ['a path that is not listed', requestBytes(BODY, { path: '/v1/complete' }), 403, 'path_not_listed'],
+    ['a path that is a feature', requestBytes(BODY, { path: '/v1/messages/batches' }), 403, 'feature_refused'],
     ['a feature', requestBytes({ ...BODY, mcp_servers: [{ type: 'url', url: 'https://evil.test' }] }), 403, 'feature_refused'],
   ])('for %s is told why in the shape of its format, and nothing goes up', async (_what, bytes, status, reason) => {
     await start({ limits: { bodyBytes: 2_000 } });

@@ -133,6 +133,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     upstream: target,
     ca: pem('test-only-cert'),
     ...(header === undefined ? {} : { header }),
+    ...(options.rules?.features === undefined ? {} : { features: options.rules.features }),
     ...options.route,
   });
   const credential = 'credential' in options ? options.credential : SECRET;

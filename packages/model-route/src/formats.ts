@@ -16,5 +16,27 @@ export const MODEL_FEATURES = [
   'files',
   'stored_conversations',
   'background',
+  'file_uploads',
+  'batches',
+  'stored_answers',
+  'context_caches',
 ] as const;
 export type ModelFeature = (typeof MODEL_FEATURES)[number];
+
+/** Formats whose bodies are read. */
+export type KnownFormat = Exclude<ModelFormat, 'pass_through'>;
+
+/** Features that are paths of their own: a request has them by its path, whatever its body says. */
+export const PATH_FEATURES = ['file_uploads', 'batches', 'stored_answers', 'context_caches'] as const satisfies readonly ModelFeature[];
+
+const NOT_THERE: Readonly<Record<KnownFormat, readonly ModelFeature[]>> = {
+  anthropic_messages: ['stored_conversations', 'background', 'stored_answers', 'context_caches'],
+  openai_responses: ['web_fetch', 'context_caches'],
+  openai_chat: ['web_fetch', 'code_execution', 'remote_mcp', 'background', 'context_caches'],
+  gemini: ['background', 'stored_answers'],
+};
+
+/** Features that a format has. What it lacks, no word of policy opens: a request that tries it has another feature, or none that is known. */
+export function featuresOf(format: KnownFormat): readonly ModelFeature[] {
+  return MODEL_FEATURES.filter((feature) => !NOT_THERE[format].includes(feature));
+}

@@ -28,8 +28,11 @@ export const BODY_REFUSALS = [
   'bad_output_limit',
 ] as const;
 
-/** Why there is no budget for a request. `budget_reserved` passes: calls under way hold what is left. */
-export const BUDGET_REFUSALS = ['budget_reached', 'budget_reserved', 'model_not_priced'] as const;
+/**
+ * Why there is no budget for a request. `budget_reserved` passes: calls under way hold what is left. `cost_unknown` is what nobody can estimate
+ * on a route that has a budget.
+ */
+export const BUDGET_REFUSALS = ['budget_reached', 'budget_reserved', 'model_not_priced', 'cost_unknown'] as const;
 
 /** Why the host cannot serve a request. */
 export const HOST_REFUSALS = [
@@ -81,6 +84,7 @@ const STATUS: Readonly<Record<RouteRefusal, number>> = {
   budget_reached: 403,
   budget_reserved: 429,
   model_not_priced: 403,
+  cost_unknown: 403,
   body_timeout: 408,
   route_closed: 503,
   lease_lost: 503,

@@ -6,7 +6,7 @@ type Format = Exclude<ModelFormat, 'pass_through'>;
 const FORMATS = MODEL_FORMATS.filter((format): format is Format => format !== 'pass_through');
 
 const NAMES =
-  'model messages input contents system systemInstruction system_instruction tools type content role parts text source url image_url fileData fileUri file_id store stream stream_options max_tokens max_output_tokens n generationConfig maxOutputTokens candidateCount usage usageMetadata input_tokens output response environment __proto__ constructor toString'.split(
+  'model messages input contents system systemInstruction system_instruction tools type content role parts text source url image_url fileData fileUri file_id store stream stream_options max_tokens max_output_tokens n generationConfig maxOutputTokens candidateCount usage usageMetadata input_tokens output response environment requests params custom_id batch inputConfig request fileName input_file_id endpoint items __proto__ constructor toString'.split(
     ' ',
   );
 const WORDS = [
@@ -26,6 +26,8 @@ const WORDS = [
   '',
 ];
 
+const KINDS = fc.constantFrom('generate' as const, 'count' as const, 'batch' as const, 'store' as const);
+
 /** JSON that looks like requests and answers: their names and words at every place. */
 const { tree } = fc.letrec<{ tree: unknown }>((tie) => ({
   tree: fc.oneof(
@@ -43,8 +45,8 @@ const { tree } = fc.letrec<{ tree: unknown }>((tie) => ({
 describe('whatever comes', () => {
   it('as a body is judged without a throw, and what passes holds its own judgement', () => {
     fc.assert(
-      fc.property(fc.constantFrom(...FORMATS), tree, fc.subarray([...MODEL_FEATURES]), (format, value, features) => {
-        const rules = { format, kind: 'generate', features, models: null, outputCap: 100, model: undefined, streams: false } as const;
+      fc.property(fc.constantFrom(...FORMATS), KINDS, tree, fc.subarray([...MODEL_FEATURES]), (format, kind, value, features) => {
+        const rules = { format, kind, features, models: null, outputCap: 100, model: undefined, streams: false } as const;
         const judge = (text: string) => checkBody(new TextEncoder().encode(text), rules);
         const result = judge(JSON.stringify(value) ?? 'null');
         if (result.verdict === 'refused') return;
@@ -77,7 +79,10 @@ describe('whatever comes', () => {
         text,
         fc.array(text, { maxLength: 12 }),
         (format, method, target, rawHeaders) => {
-          const result = decideHead({ method, target, rawHeaders }, { format, bodyMaxBytes: 100 });
+          const result = decideHead(
+            { method, target, rawHeaders },
+            { format, features: [...MODEL_FEATURES], bodyMaxBytes: 100, uploadMaxBytes: 200 },
+          );
           expect(['allowed', 'refused']).toContain(result.verdict);
           // What goes up is a plain path of the upstream.
           if (result.verdict === 'allowed') expect(result.target).toMatch(/^\/(?!\/)[!-~]*$/);

@@ -3,7 +3,10 @@ import { decideHead, MODEL_FORMATS, type ModelFormat, readTarget, readUpstream, 
 
 const JSON_TYPE = ['Content-Type', 'application/json'];
 const head = (target: string, method = 'POST', rawHeaders: readonly string[] = JSON_TYPE, format: ModelFormat = 'anthropic_messages') =>
-  decideHead({ method, target, rawHeaders }, { format, bodyMaxBytes: 1_000, credentialHeader: undefined });
+  decideHead(
+    { method, target, rawHeaders },
+    { format, features: [], bodyMaxBytes: 1_000, uploadMaxBytes: 5_000, credentialHeader: undefined },
+  );
 
 describe('a head', () => {
   it.each<readonly [ModelFormat, string, string, string]>([
@@ -24,19 +27,20 @@ describe('a head', () => {
   });
 
   it.each<readonly [string, string, ModelFormat, string]>([
-    ['POST', '/v1/messages/batches', 'anthropic_messages', 'path_not_listed'],
-    ['POST', '/v1/files', 'anthropic_messages', 'path_not_listed'],
+    ['POST', '/v1/messages/batches', 'anthropic_messages', 'feature_refused'],
+    ['POST', '/v1/files', 'anthropic_messages', 'feature_refused'],
     ['POST', '/v1/messages/', 'anthropic_messages', 'path_not_listed'],
     ['POST', '/V1/messages', 'anthropic_messages', 'path_not_listed'],
     ['POST', '/v1/messagesx', 'anthropic_messages', 'path_not_listed'],
     ['POST', '/x/v1/messages', 'anthropic_messages', 'path_not_listed'],
     ['GET', '/v1/messages', 'anthropic_messages', 'method_not_allowed'],
     ['DELETE', '/v1/models/m', 'anthropic_messages', 'method_not_allowed'],
-    ['GET', '/v1/responses/r_1', 'openai_responses', 'path_not_listed'],
+    ['GET', '/v1/responses/r_1', 'openai_responses', 'feature_refused'],
     ['POST', '/v1/chat/completions', 'openai_responses', 'path_not_listed'],
-    ['POST', '/v1/batches', 'openai_chat', 'path_not_listed'],
-    ['POST', '/v1beta/models/g:batchGenerateContent', 'gemini', 'path_not_listed'],
-    ['POST', '/v1beta/files', 'gemini', 'path_not_listed'],
+    ['POST', '/v1/batches', 'openai_chat', 'feature_refused'],
+    ['POST', '/v1beta/models/g:batchGenerateContent', 'gemini', 'feature_refused'],
+    ['POST', '/v1beta/files', 'gemini', 'method_not_allowed'],
+    ['POST', '/upload/v1beta/files', 'gemini', 'path_not_listed'],
     ['POST', '/v1/messages?other=1', 'anthropic_messages', 'query_not_listed'],
     ['POST', '/v1/messages?beta=true&beta=false', 'anthropic_messages', 'query_not_listed'],
     ['TRACE', '/v1/messages', 'anthropic_messages', 'method_not_allowed'],
@@ -102,7 +106,7 @@ describe('a head', () => {
     const rawHeaders = [...names, ...hop, 'X-Kept'].flatMap((name) => [name, 'v']);
     const result = decideHead(
       { method: 'POST', target: '/a', rawHeaders },
-      { format: 'pass_through', bodyMaxBytes: 10, credentialHeader: 'own-header' },
+      { format: 'pass_through', features: [], bodyMaxBytes: 10, uploadMaxBytes: 10, credentialHeader: 'own-header' },
     );
     expect(result).toMatchObject({ verdict: 'allowed', headers: [['x-kept', 'v']] });
   });

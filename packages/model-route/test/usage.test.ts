@@ -134,7 +134,7 @@ describe('what a call may cost', () => {
       streams: false,
     } as const;
     const result = checkBody(bytes(JSON.stringify({ model: 'm', ...body })), rules);
-    return result.verdict === 'allowed' ? { tokens: result.outputTokens, body: JSON.parse(result.text) } : result.reason;
+    return result.verdict === 'allowed' ? { tokens: result.asks?.[0]?.outputTokens, body: JSON.parse(result.text) } : result.reason;
   };
 
   it.each<readonly [Format, Record<string, unknown>, Record<string, unknown>]>([

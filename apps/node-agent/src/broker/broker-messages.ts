@@ -1,5 +1,5 @@
 import { isHandle } from '@firecrew/credential-broker';
-import { MODEL_FORMATS } from '@firecrew/model-route';
+import { MODEL_FEATURES, MODEL_FORMATS } from '@firecrew/model-route';
 import * as z from 'zod';
 
 /** Where the broker gets the credential of a route. A variable is of the node agent alone, which sends what it holds. */
@@ -14,6 +14,7 @@ const routeSchema = z.strictObject({
   upstream: z.string(),
   ca: z.string().nullable(),
   header: z.strictObject({ name: z.string(), prefix: z.string() }).nullable(),
+  features: z.array(z.enum(MODEL_FEATURES)),
   credential: sourceSchema.nullable().describe('Null for an upstream that asks for none.'),
 });
 export type RouteOrder = z.infer<typeof routeSchema>;

@@ -39,9 +39,10 @@ export async function serveBroker(socketPath: string, orders: Readable, log: Log
 }
 
 function takeRoutes(broker: CredentialBroker, watch: CredentialWatch, routes: Readonly<Record<string, RouteOrder>>): void {
-  for (const [name, { format, upstream, ca, header }] of Object.entries(routes)) {
+  for (const [name, { format, upstream, ca, header, features }] of Object.entries(routes)) {
     broker.setRoute(name, {
       format,
+      features,
       upstream: readUpstream(upstream),
       ...(ca === null ? {} : { ca }),
       ...(header === null ? {} : { header }),

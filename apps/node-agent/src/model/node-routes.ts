@@ -46,6 +46,7 @@ export class NodeRoutes {
       upstream: route.upstream,
       ca: route.caFile === undefined ? null : await readOperatorFile(route.caFile, (text) => text),
       header: route.header ?? null,
+      features: route.features,
       credential: await this.#sourceOf(backend, route),
     });
   }

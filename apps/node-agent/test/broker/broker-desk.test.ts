@@ -85,6 +85,7 @@ beforeEach(async ({ onTestFinished }) => {
   desk = new BrokerDesk({ home, program: { node: process.execPath, broker: program }, isRoot: IS_ROOT, log });
   desk.setRoute('command', {
     format: 'anthropic_messages',
+    features: [],
     upstream: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`,
     ca: null,
     header: null,

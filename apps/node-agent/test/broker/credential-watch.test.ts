@@ -15,6 +15,7 @@ afterEach(async () => await rm(folder, { recursive: true }));
 
 const route = (credential: RouteOrder['credential']): RouteOrder => ({
   format: 'openai_chat',
+  features: [],
   upstream: 'https://api.model.test',
   ca: null,
   header: null,

@@ -62,6 +62,7 @@ describe('the routes of a node', () => {
     await routes.tellAll();
     const order = {
       format: 'openai_chat',
+      features: [],
       upstream: 'https://api.model.test',
       ca: 'PEM',
       header: null,

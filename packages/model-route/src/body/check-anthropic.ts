@@ -1,4 +1,5 @@
 import type { ModelFeature } from '../formats.ts';
+import type { BatchParts } from './batch-parts.ts';
 import { checkFields, type Findings, findReferences, isNothing, itemsOf, type JsonObject, objectOf, rulesOf } from './findings.ts';
 
 /** Tools that the agent carries out itself. */
@@ -41,7 +42,7 @@ const SOURCES: Readonly<Record<string, 'ok' | ModelFeature>> = {
 };
 
 /** Messages of Anthropic: <https://docs.anthropic.com/en/api/messages>. */
-export function checkAnthropic(body: JsonObject, findings: Findings): void {
+export function checkAnthropic(body: JsonObject, findings: Findings, place = ''): void {
   const rules = rulesOf(
     'model max_tokens stop_sequences stream temperature top_p top_k metadata thinking tool_choice service_tier context_management output_config output_format cache_control inference_geo speed',
     {
@@ -54,7 +55,7 @@ export function checkAnthropic(body: JsonObject, findings: Findings): void {
       container: 'code_execution',
     },
   );
-  checkFields(body, '', rules, findings);
+  checkFields(body, place, rules, findings);
 }
 
 function checkMessage(message: JsonObject | undefined, at: string, findings: Findings): void {
@@ -100,4 +101,25 @@ function checkSource(block: JsonObject, at: string, findings: Findings): void {
   else if (rule !== 'ok') findings.add(rule, `${at}.source`);
   if (object?.type === 'content') checkContent(object.content, `${at}.source.content`, findings);
   else findReferences(object, `${at}.source`, findings);
+}
+
+/** The requests of a batch, each a whole one: <https://docs.anthropic.com/en/api/creating-message-batches>. */
+export function checkAnthropicBatch(body: JsonObject, findings: Findings): BatchParts {
+  const requests: JsonObject[] = [];
+  const rules = rulesOf('', {
+    requests: (value, at) => {
+      for (const item of itemsOf(value)) {
+        const entry = objectOf(item);
+        const params = objectOf(entry?.params);
+        if (entry === undefined || params === undefined) findings.add('unknown', at);
+        else {
+          checkFields(entry, at, rulesOf('custom_id params'), findings);
+          checkAnthropic(params, findings, `${at}.params`);
+          requests.push(params);
+        }
+      }
+    },
+  });
+  checkFields(body, '', rules, findings);
+  return requests;
 }

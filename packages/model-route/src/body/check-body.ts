@@ -1,27 +1,21 @@
 import type { CallKind } from '../endpoints.ts';
-import type { ModelFeature, ModelFormat } from '../formats.ts';
+import type { KnownFormat, ModelFeature } from '../formats.ts';
 import type { BodyRefusal } from '../reasons.ts';
-import { capOutput } from './cap-output.ts';
-import { checkAnthropic } from './check-anthropic.ts';
-import { checkChat } from './check-chat.ts';
-import { checkGemini } from './check-gemini.ts';
-import { checkResponses } from './check-responses.ts';
-import { estimateInput } from './estimate-input.ts';
+import type { BatchParts } from './batch-parts.ts';
+import { checkAnthropic, checkAnthropicBatch } from './check-anthropic.ts';
+import { checkChat, checkStoredChat } from './check-chat.ts';
+import { checkGemini, checkGeminiBatch, checkGeminiCache } from './check-gemini.ts';
+import { checkOpenaiBatch } from './check-openai-batch.ts';
+import { checkConversation, checkResponses } from './check-responses.ts';
 import { type Finding, Findings, type JsonObject, objectOf } from './findings.ts';
+import { type Ask, type AskFault, type AskRules, modelOf, plainName, readAsk, readBatch } from './read-asks.ts';
 import { scanJson } from './scan-json.ts';
 
 /** What the operator says of bodies. */
-export interface BodyRules {
-  readonly format: Exclude<ModelFormat, 'pass_through'>;
+export interface BodyRules extends AskRules {
   readonly kind: CallKind;
   /** Features that may be used. */
   readonly features: readonly ModelFeature[];
-  /** Exact names of the models that may be asked; null for every one. */
-  readonly models: readonly string[] | null;
-  /** Most tokens of an answer that is set where the request sets none; null sets none. */
-  readonly outputCap: number | null;
-  /** Model that the path names. */
-  readonly model: string | undefined;
   /** Whether the path alone makes the answer a stream. */
   readonly streams: boolean;
 }
@@ -33,12 +27,11 @@ export type BodyDecision =
       readonly reason: 'listed';
       /** What was judged, written anew: no reader of it finds anything else in it. */
       readonly text: string;
-      readonly model: string;
+      /** The one model that it is for; undefined for none, and for more than one. */
+      readonly model: string | undefined;
       readonly isStream: boolean;
-      /** Tokens of the request, estimated. */
-      readonly inputTokens: number;
-      /** Most tokens of all its answers together; null where nothing limits them. */
-      readonly outputTokens: number | null;
+      /** What it may cost, request by request; null where nobody can say, which no budget allows. */
+      readonly asks: readonly Ask[] | null;
     }
   | { readonly verdict: 'refused'; readonly reason: BodyRefusal; readonly message: string; readonly findings: readonly Finding[] };
 
@@ -48,7 +41,21 @@ const CHECKS = {
   openai_chat: checkChat,
   gemini: checkGemini,
 } as const;
-const MODEL = /^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$/;
+
+const BATCHES: Readonly<Record<KnownFormat, (body: JsonObject, findings: Findings) => BatchParts>> = {
+  anthropic_messages: checkAnthropicBatch,
+  openai_responses: (body, findings) => checkOpenaiBatch('openai_responses', body, findings),
+  openai_chat: (body, findings) => checkOpenaiBatch('openai_chat', body, findings),
+  gemini: checkGeminiBatch,
+};
+
+/** What is written to a store of the provider's; no path of Anthropic's does so. */
+const STORES: Readonly<Record<KnownFormat, (body: JsonObject, findings: Findings) => void>> = {
+  anthropic_messages: (_body, findings) => findings.add('unknown', 'body'),
+  openai_responses: checkConversation,
+  openai_chat: checkStoredChat,
+  gemini: checkGeminiCache,
+};
 
 /** Judges a whole body of a known format against the closed list of what it may ask for. */
 export function checkBody(bytes: Uint8Array, rules: BodyRules): BodyDecision {
@@ -57,24 +64,57 @@ export function checkBody(bytes: Uint8Array, rules: BodyRules): BodyDecision {
   const body = parseObject(bytes);
   if (body === undefined) return refused('body_not_json', 'the body must be one JSON object in UTF-8');
   const findings = new Findings();
-  CHECKS[rules.format](body, findings);
+  const parts = judge(body, rules, findings);
   const bad = findings.all.filter(({ feature }) => feature === 'unknown' || !rules.features.includes(feature));
   if (bad.length > 0) return refusedBy(bad);
-  const model = rules.model ?? body.model;
-  if (typeof model !== 'string' || !MODEL.test(model)) return refused('bad_model', 'the body must name a model');
-  if (rules.models !== null && !rules.models.includes(model)) return refused('model_not_listed', 'policy does not list this model');
-  return finish(body, bytes, rules, model);
+  if (rules.format === 'openai_responses' && rules.kind === 'generate' && body.store === undefined)
+    body.store = rules.features.includes('stored_conversations');
+  const isStream = rules.streams || (rules.kind === 'generate' && body.stream === true);
+  if (rules.format === 'openai_chat' && isStream) body.stream_options = { ...objectOf(body.stream_options), include_usage: true };
+  const asked = readAsks(body, bytes.length, parts, rules);
+  if ('reason' in asked) return refused(asked.reason, asked.message);
+  return { verdict: 'allowed', reason: 'listed', text: JSON.stringify(body), isStream, ...asked };
 }
 
-function finish(body: JsonObject, bytes: Uint8Array, rules: BodyRules, model: string): BodyDecision {
-  if (rules.format === 'openai_responses' && body.store === undefined) body.store = rules.features.includes('stored_conversations');
-  const isStream = rules.streams || body.stream === true;
-  if (rules.format === 'openai_chat' && isStream) body.stream_options = { ...objectOf(body.stream_options), include_usage: true };
-  const isCounted = rules.kind === 'generate';
-  const output = isCounted ? capOutput(body, rules.format, rules.outputCap) : { tokens: 0 };
-  if (output === undefined) return refused('bad_output_limit', 'a limit of output tokens must be a whole number above 0');
-  const inputTokens = isCounted ? estimateInput(body, bytes.length) : 0;
-  return { verdict: 'allowed', reason: 'listed', text: JSON.stringify(body), model, isStream, inputTokens, outputTokens: output.tokens };
+/** Judges a body as what its path takes; gives the requests of a batch. */
+function judge(body: JsonObject, { format, kind }: BodyRules, findings: Findings): BatchParts {
+  if (kind === 'batch') return BATCHES[format](body, findings);
+  if (kind === 'store') STORES[format](body, findings);
+  else CHECKS[format](body, findings);
+  return [];
+}
+
+function readAsks(
+  body: JsonObject,
+  bytes: number,
+  parts: BatchParts,
+  rules: BodyRules,
+): { readonly model: string | undefined; readonly asks: readonly Ask[] | null } | AskFault {
+  if (rules.kind === 'batch') {
+    const asks = readBatch(parts, rules);
+    if (asks === null) return { model: rules.model, asks };
+    if ('reason' in asks) return asks;
+    const models = new Set(asks.map(({ model }) => model));
+    return { model: models.size === 1 ? asks[0]?.model : undefined, asks };
+  }
+  if (rules.kind === 'store') return readStore(body, rules);
+  if (rules.kind !== 'generate') {
+    const model = modelOf(body, rules);
+    return typeof model === 'string' ? { model, asks: [] } : model;
+  }
+  const ask = readAsk(body, bytes, rules);
+  return 'reason' in ask ? ask : { model: ask.model, asks: [ask] };
+}
+
+/** A stored conversation costs nothing before it is asked of; a context is paid for by the hour that it is kept. */
+function readStore(
+  body: JsonObject,
+  rules: BodyRules,
+): { readonly model: string | undefined; readonly asks: readonly Ask[] | null } | AskFault {
+  if (rules.format !== 'gemini') return { model: undefined, asks: [] };
+  if (body.model === undefined) return { model: undefined, asks: null };
+  const model = modelOf({ model: plainName(body.model) }, rules);
+  return typeof model === 'string' ? { model, asks: null } : model;
 }
 
 function parseObject(bytes: Uint8Array): JsonObject | undefined {

@@ -37,3 +37,8 @@ function checkMessage(message: JsonObject | undefined, at: string, findings: Fin
     findReferences(part, `${at}.content`, findings);
   }
 }
+
+/** What can be changed of a stored answer. */
+export function checkStoredChat(body: JsonObject, findings: Findings): void {
+  checkFields(body, '', rulesOf('metadata'), findings);
+}

@@ -1,4 +1,5 @@
 import type { ModelFeature } from '../formats.ts';
+import { addUnread, type BatchParts } from './batch-parts.ts';
 import {
   checkFields,
   type FieldRule,
@@ -28,7 +29,46 @@ const UPLOADED = /^(?:files\/|https:\/\/generativelanguage\.googleapis\.com\/)/;
 
 /** Content generation of Gemini: <https://ai.google.dev/api/generate-content>. Its servers take each field in two spellings. */
 export function checkGemini(body: JsonObject, findings: Findings): void {
-  const rules = rulesOf(
+  checkFields(body, '', requestRules(findings), findings, true);
+}
+
+/** A context that the provider keeps: <https://ai.google.dev/api/caching>. What it holds is part of requests that name it. */
+export function checkGeminiCache(body: JsonObject, findings: Findings): void {
+  checkFields(body, '', new Map([...requestRules(findings), ...rulesOf('displayName ttl expireTime name', {}, true)]), findings, true);
+}
+
+/** A batch, its requests in place or in a file: <https://ai.google.dev/api/batch-api>. */
+export function checkGeminiBatch(body: JsonObject, findings: Findings): BatchParts {
+  let requests: JsonObject[] | null = [];
+  const entries = (value: unknown, at: string) => {
+    for (const item of itemsOf(value)) {
+      const entry = objectOf(item);
+      const request = objectOf(entry?.request);
+      if (entry === undefined || request === undefined) findings.add('unknown', at);
+      else {
+        checkFields(entry, at, rulesOf('request metadata', {}, true), findings, true);
+        checkFields(request, `${at}.request`, requestRules(findings), findings, true);
+        requests?.push(request);
+      }
+    }
+  };
+  const within = (names: string, rules: Readonly<Record<string, FieldRule>>) => (value: unknown, at: string) => {
+    const object = objectOf(value);
+    if (object === undefined) findings.add('unknown', at);
+    else checkFields(object, at, rulesOf(names, rules, true), findings, true);
+  };
+  const input = within('', {
+    requests: within('', { requests: entries }),
+    fileName: (_value, at) => {
+      requests = addUnread('gemini', at, findings);
+    },
+  });
+  checkFields(body, '', rulesOf('', { batch: within('displayName priority model', { inputConfig: input }) }, true), findings, true);
+  return requests;
+}
+
+function requestRules(findings: Findings): ReadonlyMap<string, FieldRule> {
+  return rulesOf(
     'model generationConfig safetySettings toolConfig labels',
     {
       contents: (value, at) => checkContents(value, at, findings),
@@ -40,7 +80,6 @@ export function checkGemini(body: JsonObject, findings: Findings): void {
     },
     true,
   );
-  checkFields(body, '', rules, findings, true);
 }
 
 function checkTools(value: unknown, at: string, findings: Findings): void {

@@ -138,3 +138,8 @@ function checkParts(value: unknown, at: string, findings: Findings): void {
     findReferences(part, at, findings);
   }
 }
+
+/** What is written to a conversation that the provider keeps: <https://platform.openai.com/docs/api-reference/conversations>. */
+export function checkConversation(body: JsonObject, findings: Findings): void {
+  checkFields(body, '', rulesOf('metadata', { items: (value, at) => checkInput(value, at, findings) }), findings);
+}
