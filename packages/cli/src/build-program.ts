@@ -130,6 +130,7 @@ function addRun(program: Command, command: AddCommand): void {
     .addOption(list('--agent-file <file>', 'file to send along, found in $FIRECREW_AGENT_DIR (repeatable)'))
     .addOption(new Option('--driver <driver>', 'what isolates the agent').choices(['process', 'qemu', 'firecracker']))
     .option('--allow-unisolated', 'accept that nothing isolates the agent (also FIRECREW_ALLOW_UNISOLATED=1)', false)
+    .option('--needs-model-route', 'run on nodes that have a model route for the agent, and wait for one', false)
     .optionsGroup('What may be reached:')
     .addOption(list('--allow <host[:port]>', 'host the agent and the check may reach, or rule:NAME of the policy (repeatable)'))
     .addOption(list('--setup-allow <host[:port]>', 'host for the set-up alone, rule:NAME, or registry:npm (repeatable)'))

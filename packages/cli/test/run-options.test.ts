@@ -64,6 +64,7 @@ describe('the options of a run', () => {
       setup: 'detect',
       wait: true,
       allowUnisolated: false,
+      needsModelRoute: false,
       driver: undefined,
       timeoutMs: undefined,
     });

@@ -24,7 +24,10 @@ export interface Survey {
   readonly unfit: readonly UnfitNode[];
 }
 
-/** The placer's answer. `never_fits` and `no_capable_node` are permanent; the two of the fleet and the one of the seat queue the turn. */
+/**
+ * The placer's answer. `never_fits` and `no_capable_node` are permanent; the two of the fleet, the one of the seat and that of the model route
+ * queue the turn.
+ */
 export type Placement =
   | SeatBusy
   | {
@@ -42,6 +45,7 @@ export type Placement =
       readonly howToFix: string;
       readonly report: readonly string[];
     }
+  | { readonly verdict: 'no_node_with_model_route'; readonly transient: true; readonly message: string; readonly report: readonly string[] }
   | { readonly verdict: 'never_fits'; readonly transient: false; readonly message: string; readonly report: readonly string[] }
   | {
       readonly verdict: 'fleet_at_capacity';
@@ -122,6 +126,11 @@ export function refusePlacement(verdicts: readonly NodeVerdict[], request: Place
   const { unfit } = survey;
   const report = renderSurvey(survey);
   const capable = unfit.filter((node) => node.capable);
+  const unrouted = unfit.filter((node) => node.lacksRoute).length;
+  if (capable.length === 0 && unrouted > 0) {
+    const message = `The turn needs a model route, and no node has one for ${request.backends.join(', ')}: ${unrouted} ${nodes(unrouted)} could run it otherwise. Name the route in \`modelRoutes\` of a node; the turn waits for it.`;
+    return { verdict: 'no_node_with_model_route', transient: true, message, report };
+  }
   if (capable.length === 0) {
     return { verdict: 'no_capable_node', transient: false, backends: request.backends, howToFix: howToFix(unfit, request), report };
   }

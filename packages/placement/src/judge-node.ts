@@ -12,6 +12,8 @@ export interface PlacementNeed {
   readonly backends: readonly string[];
   /** The weakest driver the operator allows. */
   readonly driverFloor: Driver;
+  /** Whether guests need a model route for each of the backends. */
+  readonly modelRoute?: boolean;
   /** A driver asked for; it never goes below the floor. */
   readonly driver?: Driver;
 }
@@ -39,6 +41,8 @@ export type UnfitNode = UnfitCause & {
   readonly name: string;
   /** True where the node could run such a turn at another time. */
   readonly capable: boolean;
+  /** True where the node lacks nothing for such a turn but a model route. */
+  readonly lacksRoute: boolean;
   /** The reason with its numbers, one line. */
   readonly detail: string;
 };
@@ -48,11 +52,13 @@ export type NodeVerdict = FitNode | UnfitNode;
 
 /** Judges one node: capability, draining, health, disk, memory, in this order, so that the reason names the true obstacle. */
 export function judgeNode(node: NodeRecord, need: PlacementNeed, sizings: Sizings, nowMs: number): NodeVerdict {
-  const unfit: Unfit = (cause, detail, capable = true) => ({ fit: false, id: node.id, name: node.name, capable, detail, ...cause });
-  if (node.draining) return unfit({ reason: 'draining' }, 'draining', missingOf(node, need) === undefined);
   const driver = driverOf(node, need);
   const missing = missingOf(node, need);
-  if (driver === undefined || missing !== undefined) return unfit({ reason: 'not_capable' }, missing ?? 'no driver', false);
+  const lacksRoute = missing?.kind === 'route';
+  const { id, name } = node;
+  const unfit: Unfit = (cause, detail, capable = true) => ({ fit: false, id, name, capable, lacksRoute, detail, ...cause });
+  if (node.draining) return unfit({ reason: 'draining' }, 'draining', missing === undefined);
+  if (driver === undefined || missing !== undefined) return unfit({ reason: 'not_capable' }, missing?.detail ?? 'no driver', false);
   if (!node.connected) return unfit({ reason: 'not_connected' }, 'not connected');
   const health = node.health;
   if (health === undefined) return unfit({ reason: 'no_recent_health' }, 'no health reading');
@@ -130,11 +136,20 @@ function missingImages(node: NodeRecord, need: PlacementNeed, driver: Driver): s
   return need.backends.filter((backend) => !held.includes(backend));
 }
 
-function missingOf(node: NodeRecord, need: PlacementNeed): string | undefined {
+/** What a node lacks for a need, whoever else is there; `route` where a model route is all. */
+function missingOf(
+  node: NodeRecord,
+  need: PlacementNeed,
+): { readonly kind: 'driver' | 'image' | 'route'; readonly detail: string } | undefined {
   const driver = driverOf(node, need);
-  if (driver === undefined) return `no driver ${need.driver ?? `${need.driverFloor} or stronger`}`;
+  if (driver === undefined) return { kind: 'driver', detail: `no driver ${need.driver ?? `${need.driverFloor} or stronger`}` };
   const images = missingImages(node, need, driver);
-  return images.length === 0 ? undefined : `no image for ${images.join(', ')}`;
+  if (images.length > 0) return { kind: 'image', detail: `no image for ${images.join(', ')}` };
+  const routes = node.modelRoutes?.[driver] ?? [];
+  const unrouted = need.modelRoute === true ? need.backends.filter((backend) => !routes.includes(backend)) : [];
+  return unrouted.length === 0
+    ? undefined
+    : { kind: 'route', detail: `no model route for ${unrouted.join(', ')} under the driver ${driver}` };
 }
 
 /** A source that is stale is dropped before the two are merged, so that an old cpu figure wins no tie. */

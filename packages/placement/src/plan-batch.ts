@@ -81,8 +81,15 @@ function placeTurn(view: View, turn: BatchTurn, indexOf: ReadonlyMap<string, num
 }
 
 function viewOf(views: Map<string, View>, turn: BatchTurn, rank: () => FitRanking): View {
-  const { demand, backends, driverFloor, driver } = turn;
-  const key = JSON.stringify([demand.memoryMib ?? null, demand.diskMib ?? null, backends, driverFloor, driver ?? null]);
+  const { demand, backends, driverFloor, driver, modelRoute } = turn;
+  const key = JSON.stringify([
+    demand.memoryMib ?? null,
+    demand.diskMib ?? null,
+    backends,
+    driverFloor,
+    driver ?? null,
+    modelRoute === true,
+  ]);
   const known = views.get(key);
   if (known !== undefined) return known;
   const view: View = { need: turn, ranking: rank(), refusal: undefined };

@@ -66,6 +66,37 @@ describe('the answer without a node', () => {
     expect(choosePlacement(request(nodes, { backends: ['a'] }))).toMatchObject({ verdict, transient: true });
   });
 
+  describe('to a turn that needs a model route', () => {
+    const both = { backends: ['command'], modelRoute: true } as const;
+    const held = { images: { qemu: ['command'], process: ['command'] }, drivers: ['qemu'] as const };
+    const routed = node({ id: 'r', name: 'routed', ...held, modelRoutes: { qemu: ['command'] } });
+
+    it('is a node that has one, however much room others have', () => {
+      const roomy = node({ id: 'a', ...held });
+      const busy = { ...routed, reserved: vms(4) };
+      expect(choosePlacement(request([roomy, busy], both))).toMatchObject({ verdict: 'chosen', nodeId: 'r' });
+      expect(choosePlacement(request([roomy, busy], { ...both, modelRoute: false }))).toMatchObject({ verdict: 'chosen', nodeId: 'a' });
+    });
+
+    it.each<[string, Partial<NodeRecord>]>([
+      ['never said', {}],
+      ['has none', { modelRoutes: {} }],
+      ['has one for another backend', { modelRoutes: { qemu: ['commander', 'comman', ''] } }],
+      ['has one under a driver that the turn does not get', { modelRoutes: { process: ['command'] } }],
+      ['is draining, and has none', { draining: true }],
+    ])('is to wait where a node that could run it %s', (_, over) => {
+      const answer = choosePlacement(request([node({ ...held, ...over })], both));
+      expect(answer).toMatchObject({ verdict: 'no_node_with_model_route', transient: true, message: expect.stringContaining('command') });
+    });
+
+    it('is as ever where a node with a route is full, and where no node could run it at all', () => {
+      const fullRouted = { ...routed, reserved: vms(40) };
+      expect(choosePlacement(request([fullRouted, node({ id: 'a', ...held })], both)).verdict).toBe('fleet_at_capacity');
+      expect(choosePlacement(request([node({ drivers: ['process'] })], both)).verdict).toBe('no_capable_node');
+      expect(choosePlacement(request([], both)).verdict).toBe('no_capable_node');
+    });
+  });
+
   it('is permanent when the demand exceeds every capable empty node', () => {
     expect(choosePlacement(request([node(), full], { demand: { memoryMib: 100_000 } }))).toMatchObject({
       verdict: 'never_fits',

@@ -46,6 +46,24 @@ describe('a batch of turns', () => {
     expect(placed.map((each) => each.placement.verdict)).toEqual(['chosen', 'chosen', 'chosen', 'fleet_at_capacity']);
   });
 
+  it('gives a turn that needs a model route none of the answers of one that does not', () => {
+    const nodes = [node()];
+    const turns = [turn('1'), turn('2', { modelRoute: true, backends: [] }), turn('3', { modelRoute: true, backends: ['command'] })];
+    const routed = [
+      node({ id: 'a', images: { firecracker: ['command'] } }),
+      node({ id: 'b', images: { firecracker: ['command'] }, modelRoutes: { firecracker: ['command'] } }),
+    ];
+    const verdicts = (of: readonly NodeRecord[]) => planBatch({ turns, nodes: of, nowMs: NOW }).map(({ placement }) => placement);
+    expect(verdicts(nodes).map(({ verdict }) => verdict)).toEqual(['chosen', 'chosen', 'no_capable_node']);
+    expect(verdicts(routed)).toMatchObject([{ nodeId: 'a' }, {}, { verdict: 'chosen', nodeId: 'b' }]);
+    const asked = (modelRoute: boolean) => turn('x', { modelRoute, backends: ['command'] });
+    const one = [node({ images: { firecracker: ['command'] } })];
+    expect(planBatch({ turns: [asked(false), asked(true)], nodes: one, nowMs: NOW }).map(({ placement }) => placement.verdict)).toEqual([
+      'chosen',
+      'no_node_with_model_route',
+    ]);
+  });
+
   it('spreads over equal nodes', () => {
     const nodes = ['a', 'b', 'c'].map((id) => node({ id, name: id }));
     const placed = planBatch({ turns: ['1', '2', '3'].map((id) => turn(id)), nodes, nowMs: NOW });

@@ -92,6 +92,10 @@ export const createMissionSchema = z.strictObject({
     .default({ allow: [], setupAllow: [], addressRules: [] }),
   driver: driverSchema.optional(),
   allowUnisolated: z.boolean().default(false),
+  needsModelRoute: z
+    .boolean()
+    .optional()
+    .describe('True keeps the mission to nodes that have a model route for its backend; it waits while there is none.'),
   gate: z
     .strictObject({
       mode: z.enum(['fresh-vm', 'same-vm']).default('fresh-vm'),

@@ -52,6 +52,13 @@ export const nodeCapabilitiesSchema = z.object({
     .array(z.object({ driver: driverSchema, detail: z.string().max(2000) }))
     .optional()
     .describe('Drivers that are configured and cannot be used now, and why; always present from nodes that know the field.'),
+  modelRoutes: z
+    .array(z.object({ backend: z.string().max(64), format: z.string().max(64) }))
+    .max(64)
+    .optional()
+    .describe(
+      'Backends that the node has a model route for, and its wire format; guests that nothing isolates have none. Always present from nodes that know the field.',
+    ),
   kvm: z.boolean(),
   cpus: z.int().min(1),
   platform: z.string(),

@@ -355,7 +355,8 @@ export class NodeAgent {
   }
 
   async #reportCapabilitiesNow(always: boolean): Promise<void> {
-    const capabilities = await probeCapabilities(this.#options.drivers, this.#options.agentVersion);
+    const { drivers, agentVersion, config } = this.#options;
+    const capabilities = await probeCapabilities(drivers, agentVersion, config.modelRoutes);
     const text = JSON.stringify(capabilities);
     if (!always && text === this.#capabilities) return;
     if (this.#send({ t: 'capabilities', capabilities })) this.#capabilities = text;

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { availableParallelism, release } from 'node:os';
-import { builtinBackends } from '@firecrew/backend';
+import { builtinBackends, type ModelRoutes } from '@firecrew/backend';
 import type { NodeCapabilities } from '@firecrew/protocol';
 import type { Driver } from '@firecrew/vmm';
 
@@ -9,7 +9,11 @@ import type { Driver } from '@firecrew/vmm';
 const DETAIL_MAX_CHARS = 2_000;
 
 /** What this host can do, probed and never assumed: a complete view that replaces the one before. */
-export async function probeCapabilities(drivers: readonly Driver[], agentVersion: string): Promise<NodeCapabilities> {
+export async function probeCapabilities(
+  drivers: readonly Driver[],
+  agentVersion: string,
+  modelRoutes: ModelRoutes = {},
+): Promise<NodeCapabilities> {
   const found: NodeCapabilities['drivers'] = [];
   const unavailable: { driver: Driver['name']; detail: string }[] = [];
   for (const driver of drivers) {
@@ -27,6 +31,8 @@ export async function probeCapabilities(drivers: readonly Driver[], agentVersion
   return {
     drivers: found,
     unavailable,
+    // Where a route leads and what it shows there stays with the node.
+    modelRoutes: Object.entries(modelRoutes).map(([backend, { format }]) => ({ backend, format })),
     kvm: await canOpenKvm(),
     cpus: availableParallelism(),
     platform: `${process.platform} ${process.arch} ${release()}`,

@@ -13,7 +13,7 @@ import {
   type Survey,
   surveyNodes,
 } from '@firecrew/placement';
-import type { MissionEventBody } from '@firecrew/protocol';
+import type { MissionEventBody, NodeCapabilities } from '@firecrew/protocol';
 import { type AttemptDemand, type Database, type Transaction, tables } from '@firecrew/store';
 import { and, asc, desc, eq, inArray, sql } from 'drizzle-orm';
 import type { ServerContext } from '../context.ts';
@@ -167,6 +167,7 @@ async function nodeRecords(context: ServerContext, tx: Transaction | Database): 
       connected: link !== undefined,
       drivers: capabilities?.drivers.map((item) => item.driver) ?? [],
       images: Object.fromEntries(capabilities?.drivers.map((item) => [item.driver, item.backends]) ?? []),
+      modelRoutes: routesOf(capabilities),
       live: { status: 'known', vms: [] },
       reserved: claims,
       ...(row.idleBaselineMib === null ? {} : { rememberedBaselineMib: row.idleBaselineMib }),
@@ -185,6 +186,14 @@ async function nodeRecords(context: ServerContext, tx: Transaction | Database): 
   });
 }
 
+/** Which backends have a model route under each driver of a node: guests that nothing isolates are offered none. */
+function routesOf(capabilities: NodeCapabilities | null): NonNullable<NodeRecord['modelRoutes']> {
+  const backends = capabilities?.modelRoutes?.map(({ backend }) => backend) ?? [];
+  return Object.fromEntries(
+    capabilities?.drivers.filter(({ isolation }) => isolation !== 'none').map(({ driver }) => [driver, backends]) ?? [],
+  );
+}
+
 /** What a row says of an attempt's claim; a driver that this version does not know is left out, and then it counts as the strictest. */
 function commitmentOf({ driver: name, memoryMib, diskMib }: AttemptDemand): Omit<Commitment, 'vmId'> {
   const driver = DRIVERS.find((each) => each === name);
@@ -201,6 +210,7 @@ function toNeed(context: ServerContext, turn: WaitingTurn, nodes: readonly Known
     demand,
     backends: [turn.spec.agent.backend],
     driverFloor: context.config.driverFloor,
+    modelRoute: turn.spec.needsModelRoute === true,
     ...(fallback === undefined ? {} : { driver: fallback }),
     ...(preferred === undefined ? {} : { preferred }),
     ...(turn.seatId === null ? {} : { seatId: turn.seatId }),

@@ -106,7 +106,15 @@ export function fleetRoutes(root: FastifyInstance, context: ServerContext): void
 }
 
 /** The reason with its numbers, without what the view says of the node itself. */
-function causeOf({ fit: _, id: _id, name: _name, capable: _capable, detail: _detail, ...cause }: UnfitNode): UnfitCause {
+function causeOf({
+  fit: _,
+  id: _id,
+  name: _name,
+  capable: _capable,
+  lacksRoute: _lacks,
+  detail: _detail,
+  ...cause
+}: UnfitNode): UnfitCause {
   return cause;
 }
 

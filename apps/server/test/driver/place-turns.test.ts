@@ -62,7 +62,7 @@ async function joined(name: string): Promise<TestServer> {
   return { ...server, nodeId, nodeKey: privateKey };
 }
 
-async function create(phases: number): Promise<void> {
+async function create(phases: number, more: Record<string, unknown> = {}): Promise<string> {
   const phase = { kind: 'research', task: 'look', allowEmpty: true };
   const json = {
     title: 'Look',
@@ -70,9 +70,11 @@ async function create(phases: number): Promise<void> {
     phases: Array.from({ length: phases }, () => phase),
     agent: { command: 'true' },
     allowUnisolated: true,
+    ...more,
   };
   const reply = await server.call('POST', '/v1/missions', { json });
   if (reply.status !== 201) throw new Error(JSON.stringify(reply.body));
+  return (reply.body as { id: string }).id;
 }
 
 describe('a mission that goes on', () => {
@@ -145,5 +147,52 @@ describe('a node of two drivers', () => {
     for (let count = 0; count < 3; count += 1) expect((await node.accept()).spec.driver).toBe('qemu');
     const full = await until(server.nodeId, ({ verdict }) => verdict.committed === 3);
     expect(full.verdict.unfit).toEqual({ reason: 'at_capacity', committedMib: 3 * 8320, usedMib: 3 * 8320 + 2048, totalMib: 32_768 });
+  });
+});
+
+describe('a mission that needs a model route', () => {
+  const say = (node: FakeNode, isolation: string, modelRoutes: readonly unknown[] | undefined) => {
+    const drivers = [{ driver: 'process', isolation, backends: ['command'], detail: 'fake' }];
+    const view = { drivers, kvm: false, cpus: 2, platform: 'fake', agentVersion: '1' };
+    node.send({ t: 'capabilities', capabilities: modelRoutes === undefined ? view : { ...view, modelRoutes } });
+  };
+  const route = { backend: 'command', format: 'anthropic_messages' };
+  const waitingOf = async (id: string) =>
+    ((await server.call('GET', `/v1/missions/${id}`)).body as { readonly waiting: string | null }).waiting;
+
+  it('waits and says so where no node has one, keeps nobody else waiting, and starts once a node names it', async () => {
+    const node = await connect(server, 4);
+    const id = await create(1, { needsModelRoute: true });
+    while ((await waitingOf(id))?.startsWith('no_node_with_model_route: ') !== true)
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    await create(1);
+    const other = await node.accept();
+    expect(other.spec.missionId).not.toBe(id);
+    say(node, 'bubblewrap', [route]);
+    expect((await node.accept()).spec.missionId).toBe(id);
+    expect(await waitingOf(id)).toBeNull();
+  });
+
+  it.each<readonly [string, string, readonly unknown[] | undefined]>([
+    ['isolates nothing', 'none', [route]],
+    ['names one for another backend', 'bubblewrap', [{ ...route, backend: 'other' }]],
+    ['says nothing of routes', 'bubblewrap', undefined],
+  ])('does not go to a node that %s, and goes to one that has a route', async (_what, isolation, routes) => {
+    const roomy = await connect(server, 4);
+    say(roomy, isolation, routes);
+    await until(server.nodeId, ({ capabilities }) => JSON.stringify(capabilities).includes(`"isolation":"${isolation}"`));
+    const routed = await connect(await joined('routed'), 1);
+    say(routed, 'bubblewrap', [route]);
+    const id = await create(1, { needsModelRoute: true });
+    expect((await routed.accept()).spec.missionId).toBe(id);
+    expect(roomy.pending('turn.start')).toBe(0);
+  });
+
+  it('is shown the routes of nodes, and nothing of where they lead', async () => {
+    const node = await connect(server, 1);
+    say(node, 'bubblewrap', [{ ...route, upstream: 'https://secret.test' }]);
+    const seen = await until(server.nodeId, ({ capabilities }) => JSON.stringify(capabilities).includes('anthropic_messages'));
+    expect(seen.capabilities).toMatchObject({ modelRoutes: [route] });
+    expect(JSON.stringify(seen)).not.toContain('secret.test');
   });
 });

@@ -11,6 +11,7 @@ import { readSettings } from '../settings/read-settings.ts';
 import { locateApps } from '../supervisor/locate-apps.ts';
 import { type CommandContext, homePathOf } from './context.ts';
 import { type ProgramNeed, probeProgram, probeVmPrograms } from './doctor-programs.ts';
+import { probeModelRoutes } from './doctor-routes.ts';
 
 /** Room that a home needs for the database, one base and one tree, in bytes. */
 export const DISK_MIN_BYTES = 2 * 1024 ** 3;
@@ -55,6 +56,7 @@ async function examine(context: CommandContext, options: DoctorOptions, ofVms: r
     probeApps(),
     await probeServices(context),
     probeSettings(context),
+    probeModelRoutes(context),
     await probePort(context),
     probeRegistry(npm),
     probeCertificates(context, npm),

@@ -31,6 +31,7 @@ export function renderFleet(fleet: FleetView): string[] {
     String(node.verdict.freeSlots),
     String(node.verdict.committed),
     node.capabilities?.drivers.map((driver) => driver.driver).join(', ') ?? '-',
+    routesOf(node),
     `${node.verdict.fit ? '' : 'unfit: '}${cleanLine(node.verdict.line, 120)}`,
   ]);
   const unusable = fleet.nodes.flatMap((node) =>
@@ -39,11 +40,18 @@ export function renderFleet(fleet: FleetView): string[] {
     ),
   );
   return [
-    ...renderTable(['node', 'state', 'free', 'committed', 'drivers', 'about'], rows),
+    ...renderTable(['node', 'state', 'free', 'committed', 'drivers', 'model routes', 'about'], rows),
     '',
     ...unusable,
     `${fleet.freeSlots} free ${fleet.freeSlots === 1 ? 'slot' : 'slots'}`,
   ];
+}
+
+/** Backends that a node has a model route for, with their formats; of a node that does not say so nothing is known. */
+function routesOf({ capabilities }: FleetView['nodes'][number]): string {
+  const routes = capabilities?.modelRoutes;
+  if (routes === undefined) return '?';
+  return routes.length === 0 ? '-' : routes.map(({ backend, format }) => `${cleanLine(backend, 40)} (${cleanLine(format, 40)})`).join(', ');
 }
 
 /** `firecrew node token` */

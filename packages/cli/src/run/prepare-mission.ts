@@ -124,6 +124,8 @@ export function missionRequest(
     },
     allowUnisolated: options.allowUnisolated,
     ...(driver === undefined ? {} : { driver }),
+    // A server of before this field refuses what it does not know.
+    ...(options.needsModelRoute ? { needsModelRoute: true } : {}),
     ...(timeoutMs === undefined ? {} : { turnTimeoutMs: timeoutMs }),
     ...(checkTimeoutMs === undefined ? {} : { checkTimeoutMs }),
     ...(setupTimeoutMs === undefined ? {} : { setupTimeoutMs }),

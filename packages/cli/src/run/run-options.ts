@@ -29,6 +29,8 @@ export interface RunOptions {
   readonly seat: string | undefined;
   readonly driver: Driver | undefined;
   readonly allowUnisolated: boolean;
+  /** Keep the mission to nodes with a model route. */
+  readonly needsModelRoute: boolean;
   readonly allow: readonly string[];
   readonly setupAllow: readonly string[];
   readonly addressRules: readonly AddressRule[];
@@ -80,6 +82,7 @@ export function readRunOptions(raw: Raw, env: Readonly<Record<string, string | u
     seat: readSeat(raw),
     driver: driverSchema.safeParse(raw.driver).data,
     allowUnisolated: raw.allowUnisolated === true || env.FIRECREW_ALLOW_UNISOLATED === '1',
+    needsModelRoute: raw.needsModelRoute === true,
     allow: listOf(raw.allow),
     setupAllow: listOf(raw.setupAllow),
     addressRules: readAddressRules(listOf(raw.allowAddress)),
