@@ -5,6 +5,9 @@ import { builtinBackends } from './builtin-backends.ts';
 /** Most tokens of an answer where a request sets no limit and the route has a budget. */
 export const DEFAULT_OUTPUT_TOKENS = 32_000;
 
+/** Longest time until the command of a login is run again, in seconds, where the settings say none. */
+export const DEFAULT_LOGIN_SECONDS = 300;
+
 const upstreamSchema = z
   .string()
   .min(1)
@@ -22,9 +25,15 @@ const credentialSourceSchema = z
   .union([
     z.strictObject({ file: z.string().startsWith('/').max(4096) }),
     z.strictObject({ variable: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be a variable name') }),
+    z.strictObject({
+      command: z.array(z.string().min(1).max(4096)).min(1).max(64).describe('Program and arguments, run without a shell.'),
+      everySeconds: z.int().min(10).max(86_400).default(DEFAULT_LOGIN_SECONDS).describe('Longest time until it is run again.'),
+    }),
   ])
   .nullable()
-  .describe('File, or variable of the node agent, that holds the credential; null for an upstream that asks for none.');
+  .describe(
+    'File, or variable of the node agent, that holds the credential, or command that prints it; null for an upstream that asks for none.',
+  );
 /** Where the credential of a route is read from. */
 export type CredentialSource = z.infer<typeof credentialSourceSchema>;
 

@@ -113,6 +113,7 @@ export class NodeAgent {
     this.#link.stop();
     await Promise.all(this.#options.fetchers.map((fetcher) => fetcher.stop()));
     await Promise.all([...this.#keepers.values()].map((keeper) => keeper.stop()));
+    this.#routes.stop();
     await this.#broker.stop();
   }
 

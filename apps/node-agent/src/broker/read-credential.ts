@@ -6,11 +6,11 @@ import { CREDENTIAL_MAX_CHARACTERS, CREDENTIAL_MIN_CHARACTERS, isCredential } fr
 /** Bytes of a credential file: a credential and the end of its line. */
 const FILE_MAX_BYTES = CREDENTIAL_MAX_CHARACTERS + 2;
 
+/** A source that is read as it is; what a command prints comes by its login. */
+export type ReadableSource = Exclude<NonNullable<CredentialSource>, { readonly command: readonly string[] }>;
+
 /** Reads the credential of a route as it is now. Throws `model_credential_unreadable`; no message holds anything of what was read. */
-export async function readCredential(
-  source: NonNullable<CredentialSource>,
-  env: Readonly<Record<string, string | undefined>>,
-): Promise<string> {
+export async function readCredential(source: ReadableSource, env: Readonly<Record<string, string | undefined>>): Promise<string> {
   const place = 'file' in source ? source.file : `the variable ${source.variable}`;
   const fault = (why: string, cause?: unknown) =>
     new CodedError('model_credential_unreadable', `the credential of a model route in ${place} ${why}`, {

@@ -4,13 +4,17 @@ import type { Logger } from 'pino';
 import type { BrokerDesk } from '../broker/broker-desk.ts';
 import type { RouteOrder } from '../broker/broker-messages.ts';
 import { readCredential } from '../broker/read-credential.ts';
+import { LoginRefresher } from './login-refresher.ts';
 import { type ModelLaunch, modelLaunchOf, readOperatorFile } from './model-launch.ts';
+import { runLogin } from './run-login.ts';
 
 /** The model routes of a node: what shims and what the broker have to know of them. */
 export class NodeRoutes {
   readonly #routes: ModelRoutes;
   readonly #desk: Pick<BrokerDesk, 'setRoute' | 'socketPath'>;
   readonly #log: Logger;
+  /** By their commands. */
+  readonly #logins = new Map<string, LoginRefresher>();
 
   constructor(routes: ModelRoutes, desk: Pick<BrokerDesk, 'setRoute' | 'socketPath'>, log: Logger) {
     this.#routes = routes;
@@ -40,6 +44,33 @@ export class NodeRoutes {
     return await modelLaunchOf(route, this.#desk.socketPath);
   }
 
+  /** Ends the logins. */
+  stop(): void {
+    for (const login of this.#logins.values()) login.stop();
+  }
+
+  /** The refresher of a login, which routes with the same command share. */
+  #loginOf({ command, everySeconds }: { readonly command: readonly string[]; readonly everySeconds: number }): LoginRefresher {
+    const key = JSON.stringify(command);
+    const known = this.#logins.get(key);
+    if (known !== undefined) return known;
+    const onNew = () => void this.#tellOf(key);
+    const login = new LoginRefresher({ command, everyMs: everySeconds * 1000, run: runLogin, onNew, log: this.#log });
+    this.#logins.set(key, login);
+    return login;
+  }
+
+  /** Tells the broker of every route of a login. */
+  async #tellOf(key: string): Promise<void> {
+    for (const [backend, route] of Object.entries(this.#routes)) {
+      const { credential } = route;
+      if (credential === null || !('command' in credential) || JSON.stringify(credential.command) !== key) continue;
+      await this.#tell(backend, route).catch((error: unknown) => {
+        this.#log.error({ backend, code: codeOf(error), detail: messageOf(error) }, 'a model route cannot be used');
+      });
+    }
+  }
+
   async #tell(backend: string, route: ModelRouteSettings): Promise<void> {
     this.#desk.setRoute(backend, {
       format: route.format,
@@ -51,9 +82,13 @@ export class NodeRoutes {
     });
   }
 
-  /** A file is the broker's to read; a variable is one of this process. */
+  /** A file is the broker's to read; a variable is one of this process, which also runs the commands of logins. */
   async #sourceOf(backend: string, { credential }: ModelRouteSettings): Promise<RouteOrder['credential']> {
     if (credential === null || 'file' in credential) return credential;
+    if ('command' in credential) {
+      const value = await this.#loginOf(credential).current();
+      return value === undefined ? { missing: true } : { value };
+    }
     try {
       return { value: await readCredential(credential, process.env) };
     } catch (error) {

@@ -1,9 +1,9 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { modelRoutesSchema } from '@firecrew/backend';
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { RouteOrder } from '../../src/broker/broker-messages.ts';
 import { readCredential } from '../../src/broker/read-credential.ts';
 import { modelLaunchOf, modelLaunchSchema } from '../../src/model/model-launch.ts';
@@ -136,5 +136,24 @@ describe('the launch part of a route', () => {
     await expect(new NodeRoutes({ command: route }, desk(), pino({ level: 'silent' })).launchOf('command')).rejects.toMatchObject({
       code: 'model_route_unreadable',
     });
+  });
+
+  it('share the one login of a command, and send each new credential', async () => {
+    const [program, runs] = [join(folder, 'login'), join(folder, 'runs')];
+    await writeFile(program, `#!/bin/sh\necho x >> ${runs}\ncat ${join(folder, 'key')}\n`, { mode: 0o755 });
+    await writeFile(join(folder, 'key'), `{"credential":"${SECRET}","expiresAt":"2001-01-01T00:00:00Z"}`);
+    const told: Record<string, RouteOrder> = {};
+    const routes = new NodeRoutes(routesOf({ credential: { command: [program] } }), desk(told), pino({ level: 'silent' }));
+    try {
+      await Promise.all([routes.tellAll(), routes.launchOf('command'), routes.launchOf('command')]);
+      expect(told).toMatchObject({ command: { credential: { value: SECRET } } });
+      expect(await readFile(runs, 'utf8')).toBe('x\n');
+      // It has ended already, so that the next one is asked for as soon as may be.
+      await writeFile(join(folder, 'key'), 'sk-of-another-day');
+      const isNew = () => expect(told).toMatchObject({ command: { credential: { value: 'sk-of-another-day' } } });
+      await vi.waitFor(isNew, { timeout: 20_000, interval: 50 });
+    } finally {
+      routes.stop();
+    }
   });
 });
