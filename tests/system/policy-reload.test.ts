@@ -94,6 +94,27 @@ describe('a policy that is changed while an agent works', () => {
     await installation.ended(id);
   });
 
+  it('bounds what a running turn may open, counts what it opened before, and says which budget is spent', async () => {
+    const repository = await makeRepository(join(folder, 'bounded'), { 'ask.js': ASK });
+    const before = replacements();
+    await place(`${OPEN}budgets: { turn: { connections: 2 } }\n`);
+    await until('the budget in the log of the server', () => replacements() === before + 1);
+    const { id } = await installation.startMission({ repository, agent: `node ask.js ${installation.witness.port}` });
+    const told = async () => answersOf((await installation.log(id, 1)).toString());
+    await until('the refusal', async () => (await told()).includes('turn_connections_spent'));
+    expect(await told()).toEqual(['open', 'turn_connections_spent']);
+    await place(`${OPEN}budgets: { turn: { connections: 100000 } }\n`);
+    await until('the way back', async () => (await told()).length === 3);
+    expect(await told()).toEqual(['open', 'turn_connections_spent', 'open']);
+    const lines = (await installation.events(id)).flatMap((body) =>
+      body.kind === 'turn.event' && body.body.kind === 'egress' && body.body.line.event === 'refused' ? [body.body.line] : [],
+    );
+    expect(lines[0]).toMatchObject({ verdict: 'denied', reason: 'turn_connections_spent', rule: 'budget turn: 2 connections' });
+    await place(OPEN);
+    await installation.client.cancel(id);
+    await installation.ended(id);
+  });
+
   it('is followed by a turn whose node was away when it changed', async () => {
     const repository = await makeRepository(join(folder, 'again'), { 'ask.js': ASK });
     const { id } = await installation.startMission({ repository, agent: `node ask.js ${installation.witness.port}` });

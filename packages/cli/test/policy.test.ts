@@ -146,6 +146,7 @@ describe('an explanation', () => {
         { ...row, remedy: { by: 'mission', entry: 'rule:packages' } },
         { ...row, remedy: null, allowedNow: true },
         { ...row, host: null, port: null, remedy: null },
+        { ...row, remedy: null, reason: 'turn_bytes_spent', rule: 'budget turn: 5 bytes' },
       ],
       truncated: true,
     }).join('\n');
@@ -153,6 +154,7 @@ describe('an explanation', () => {
     expect(lines).toMatch(/a\.example:443 +setup +3 +not_listed +the mission need only ask: --setup-allow rule:packages/);
     expect(lines).toMatch(/allowed by the policy of now/);
     expect(lines).toMatch(/\(no name\) +setup/);
+    expect(lines).toMatch(/turn_bytes_spent +budgets of the policy: budget turn: 5 bytes/);
     expect(lines).toMatch(/there is more than is shown/);
   });
 

@@ -90,6 +90,16 @@ const EVENTS: readonly (readonly [string, MissionEvent, readonly string[]])[] = 
     turnEvent({ kind: 'egress', line: { ...LINE, event: 'refused', host: 'evil.example', port: 443, reason: 'not_allowed' } }),
     ['denied: evil.example:443 for the agent (not allowed)'],
   ],
+  [
+    'a tunnel that a budget cut',
+    turnEvent({ kind: 'egress', line: { ...LINE, event: 'end', host: 'files.example', port: 443, reason: 'host_bytes_spent' } }),
+    ['cut: files.example:443 for the agent (its budget of bytes is used up)'],
+  ],
+  [
+    'a tunnel that ended by itself',
+    turnEvent({ kind: 'egress', line: { ...LINE, event: 'end', host: 'files.example', port: 443, reason: 'guest_closed' } }),
+    [],
+  ],
   ['an allowed connection', turnEvent({ kind: 'egress', line: { ...LINE, event: 'open', host: 'a', port: 443, reason: 'ok' } }), []],
   [
     'an attempt that failed',

@@ -1,5 +1,6 @@
 import { type AddressRule, type AddressRuleInput, loadAddressRules } from './address-rule.ts';
 import { type AllowRule, formatAllowRule } from './allow-entry.ts';
+import { type EgressBudgets, type EgressBudgetsInput, loadBudgets } from './budgets.ts';
 import { EgressConfigError } from './config-error.ts';
 import { indexRules, intersectRules, type RuleIndex } from './intersect-rules.ts';
 import { type IpAddress, parseIp } from './ip-address.ts';
@@ -10,6 +11,8 @@ export interface EgressPolicy {
   readonly rules: readonly AllowRule[];
   readonly addressRules: readonly AddressRule[];
   readonly ownAddresses: readonly IpAddress[];
+  /** How much may pass; whoever lets it pass counts. */
+  readonly budgets: EgressBudgets;
   readonly index: RuleIndex;
   /** The reason given for every name while the list is empty. */
   readonly emptyReason: Extract<HostDenial, 'empty_list' | 'unknown_backend' | 'no_ceiling_given'>;
@@ -23,11 +26,16 @@ export interface AddressSettings {
   readonly ownAddresses?: readonly string[];
 }
 
-export interface PolicyInput extends AddressSettings {
+/** What an operator says of how much may pass. */
+export interface BudgetSettings {
+  readonly budgets?: EgressBudgetsInput | undefined;
+}
+
+export interface PolicyInput extends AddressSettings, BudgetSettings {
   readonly rules: readonly AllowRule[];
 }
 
-export interface EffectivePolicyInput extends AddressSettings {
+export interface EffectivePolicyInput extends AddressSettings, BudgetSettings {
   /** The operator's ceiling; `'no_ceiling'` lifts it in words, and a missing one (undefined) reaches nothing. */
   readonly ceiling: readonly AllowRule[] | 'no_ceiling' | undefined;
   /** The hosts of this VM's own backend; undefined when the backend is unknown, which reaches nothing. */
@@ -55,19 +63,20 @@ function build(input: PolicyInput, emptyReason: EgressPolicy['emptyReason']): Eg
     rules: input.rules,
     addressRules: loadAddressRules(input.addressRules ?? []),
     ownAddresses: parseOwnAddresses(input.ownAddresses ?? []),
+    budgets: loadBudgets(input.budgets),
     index: indexRules(input.rules),
     emptyReason,
   };
 }
 
-/** A policy from one list of rules; an empty list denies everything. Throws `EgressConfigError` on a bad address rule or own address. */
+/** A policy from one list of rules; an empty list denies everything. Throws `EgressConfigError` on a bad address rule, own address or budget. */
 export function createPolicy(input: PolicyInput): EgressPolicy {
   return build(input, 'empty_list');
 }
 
 /**
  * The policy of one VM: the operator's ceiling ∩ (the backend's hosts ∪ the mission's). Whatever is missing reaches nothing.
- * Throws `EgressConfigError` on a bad address rule or own address.
+ * Throws `EgressConfigError` on a bad address rule, own address or budget.
  */
 export function effectivePolicy(input: EffectivePolicyInput): EgressPolicy {
   if (input.backendHosts === undefined) return build({ ...input, rules: [] }, 'unknown_backend');

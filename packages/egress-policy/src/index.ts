@@ -12,8 +12,26 @@ export {
   parseAllowList,
   type TunnelProtocol,
 } from './allow-entry.ts';
+export {
+  type Budget,
+  type BudgetInput,
+  budgetsFor,
+  type EgressBudgets,
+  type EgressBudgetsInput,
+  HOST_BUDGETS_MAX,
+  loadBudgets,
+} from './budgets.ts';
 export { type ConfigProblem, EgressConfigError } from './config-error.ts';
 export { type AddressDecision, type AddressPolicy, decideAddress } from './decide-address.ts';
+export {
+  type BudgetUse,
+  type BytesSpent,
+  type ChargedBudget,
+  decideBytes,
+  decideTunnel,
+  formatBudget,
+  type SpentBudget,
+} from './decide-budget.ts';
 export { decideHost, type HostDecision } from './decide-host.ts';
 export {
   decideReach,
@@ -27,6 +45,7 @@ export {
 export { decideServerName, type ServerNameDecision } from './decide-server-name.ts';
 export {
   type AddressSettings,
+  type BudgetSettings,
   createPolicy,
   describePolicy,
   type EffectivePolicyInput,
@@ -76,6 +95,8 @@ export {
 export {
   ADDRESS_DENIALS,
   type AddressDenial,
+  BUDGET_DENIALS,
+  type BudgetDenial,
   CONFIG_FAULTS,
   type ConfigFault,
   HEAD_FAULTS,

@@ -1,5 +1,6 @@
 import { type AddressRuleInput, loadAddressRules } from './address-rule.ts';
 import { ALLOW_ENTRIES_MAX, type AllowEntry, type AllowRule, parseAllowEntry } from './allow-entry.ts';
+import { type EgressBudgetsInput, HOST_BUDGETS_MAX, loadBudgets } from './budgets.ts';
 import { type ConfigProblem, EgressConfigError } from './config-error.ts';
 import { intersectRules } from './intersect-rules.ts';
 import { POLICY_PARTS, type PolicyPart, type PolicyPreset, PRESET_REACH } from './policy-presets.ts';
@@ -18,6 +19,8 @@ export interface PolicyDocument {
   /** What nothing may pass; an absent part has no bound but the preset's. */
   readonly ceiling?: PartEntries | undefined;
   readonly addressRules?: readonly AddressRuleInput[] | undefined;
+  /** How much a turn may send and fetch. */
+  readonly budgets?: EgressBudgetsInput | undefined;
   /** Lists that missions and this document ask for by name, each for the parts it names (both where it names none). */
   readonly rules?: Readonly<Record<string, NamedRuleInput>> | undefined;
   /** What missions of a backend get without asking. */
@@ -48,6 +51,8 @@ export interface OperatorPolicy {
   readonly preset: PolicyPreset;
   readonly ceiling: Readonly<Record<PolicyPart, readonly AllowRule[] | 'no_ceiling'>>;
   readonly addressRules: readonly AddressRuleInput[];
+  /** Undefined where the operator bounds nothing. */
+  readonly budgets: EgressBudgetsInput | undefined;
   readonly rules: ReadonlyMap<string, NamedRule>;
   readonly backends: ReadonlyMap<string, Readonly<Record<PolicyPart, readonly WantedRule[]>>>;
   readonly missions: Readonly<Record<PolicyPart, readonly WantedRule[]>>;
@@ -92,6 +97,7 @@ export function parseOperatorPolicy(document: PolicyDocument, registries: Regist
   };
   const bounds = { setup: ceilingOf('setup'), run: ceilingOf('run') };
   reader.checkAddressRules(document.addressRules ?? []);
+  reader.checkBudgets(document.budgets ?? {});
   if (reader.problems.length > 0) return { ok: false, problems: reader.problems };
   const named = (part: PolicyPart): AllowRule[] => [
     ...[...rules.values()].flatMap((rule) => (rule.parts.includes(part) ? rule.allow : [])),
@@ -104,6 +110,7 @@ export function parseOperatorPolicy(document: PolicyDocument, registries: Regist
       preset: document.preset,
       ceiling: { setup: ceiling('setup'), run: ceiling('run') },
       addressRules: document.addressRules ?? [],
+      budgets: document.budgets,
       rules,
       backends,
       missions,
@@ -159,12 +166,25 @@ class DocumentReader {
 
   checkAddressRules(rules: readonly AddressRuleInput[]): void {
     for (const [at, rule] of rules.entries()) {
-      try {
-        loadAddressRules([rule]);
-      } catch (error) {
-        if (!(error instanceof EgressConfigError)) throw error;
-        this.problems.push(...error.problems.map((found) => problemAt(`addressRules[${at}]`, found)));
-      }
+      this.gather(`addressRules[${at}]`, () => loadAddressRules([rule]));
+    }
+  }
+
+  checkBudgets(budgets: EgressBudgetsInput): void {
+    this.gather('budgets.turn', () => loadBudgets({ turn: budgets.turn }));
+    this.gather('budgets.eachHost', () => loadBudgets({ eachHost: budgets.eachHost }));
+    const { hosts = [] } = budgets;
+    if (hosts.length > HOST_BUDGETS_MAX) this.gather('budgets.hosts', () => loadBudgets({ hosts }));
+    else for (const [at, host] of hosts.entries()) this.gather(`budgets.hosts[${at}]`, () => loadBudgets({ hosts: [host] }));
+  }
+
+  /** Runs a reader, and puts the place to what it finds wrong. */
+  private gather(path: string, read: () => unknown): void {
+    try {
+      read();
+    } catch (error) {
+      if (!(error instanceof EgressConfigError)) throw error;
+      this.problems.push(...error.problems.map((found) => problemAt(path, found)));
     }
   }
 

@@ -81,7 +81,11 @@ export type HelloFault = (typeof HELLO_FAULTS)[number];
 export const SERVER_NAME_DENIALS = ['no_server_name', 'server_name_mismatch'] as const;
 export type ServerNameDenial = (typeof SERVER_NAME_DENIALS)[number];
 
-/** Why an allow-list entry or an address rule is refused at load. */
+/** Why nothing more passes although the target is allowed: a budget of the operator's is used up. */
+export const BUDGET_DENIALS = ['host_connections_spent', 'host_bytes_spent', 'turn_connections_spent', 'turn_bytes_spent'] as const;
+export type BudgetDenial = (typeof BUDGET_DENIALS)[number];
+
+/** Why an allow-list entry, a budget or an address rule is refused at load. */
 export const CONFIG_FAULTS = [
   'empty_entry',
   'url_not_allowed',
@@ -96,5 +100,6 @@ export const CONFIG_FAULTS = [
   'bad_address_range',
   'range_too_broad',
   'too_many_entries',
+  'bad_budget',
 ] as const;
 export type ConfigFault = (typeof CONFIG_FAULTS)[number];

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
-import { decideAddress, decideHost, type EgressPolicy, type HostDecision } from '@firecrew/egress-policy';
+import { decideAddress, decideHost, type EgressPolicy, formatBudget, type HostDecision } from '@firecrew/egress-policy';
 import type { EgressAuditLine, EgressIds } from './audit-line.ts';
+import type { BudgetBook, TunnelAccount } from './budget-book.ts';
 import { ByteSource } from './byte-source.ts';
 import { Cut } from './cut.ts';
 import { raceDeadline } from './deadline.ts';
@@ -27,6 +28,7 @@ export interface ConnectionContext {
   readonly dial: Dial;
   readonly lookUps: LookUps;
   readonly tunnels: TunnelCounts;
+  readonly budgets: BudgetBook;
   readonly limits: EgressProxyLimits;
   readonly clock: EgressClock;
   readonly ids: EgressIds;
@@ -107,13 +109,25 @@ export class Connection {
     const place = this.context.tunnels.take(target.host);
     if (place !== 'taken') return { ...named(target), verdict: 'busy', reason: place };
     try {
-      return await this.openTunnel(target);
+      return await this.chargeTunnel(target);
     } finally {
       this.context.tunnels.release(target.host);
     }
   }
 
-  private async openTunnel(target: AllowedTarget): Promise<Stop | undefined> {
+  /** Charged before anything is looked up, so that of several connections at once none passes a budget; one that gets no tunnel costs nothing. */
+  private async chargeTunnel(target: AllowedTarget): Promise<Stop | undefined> {
+    const account = this.context.budgets.account(target.host, () => this.context.policy().budgets);
+    const spent = account.open();
+    if (spent !== undefined) return { ...named(target), verdict: 'denied', reason: spent.reason, rule: formatBudget(spent) };
+    try {
+      return await this.openTunnel(target, account);
+    } finally {
+      if (!this.answered) account.giveBack();
+    }
+  }
+
+  private async openTunnel(target: AllowedTarget, account: TunnelAccount): Promise<Stop | undefined> {
     const { context } = this;
     const { limits } = context;
     const lookupStart = context.clock.monotonic();
@@ -143,10 +157,15 @@ export class Connection {
     });
     if (!recorded) return { ...named(target), verdict: 'denied', reason: 'audit_unavailable', lookupMs };
     if (this.cut.isMade) return { ...this.cancelled(target), lookupMs };
-    return await this.dialAndRelay(target, found.addresses, lookupMs);
+    return await this.dialAndRelay(target, account, found.addresses, lookupMs);
   }
 
-  private async dialAndRelay(target: AllowedTarget, addresses: readonly CheckedAddress[], lookupMs: number): Promise<Stop | undefined> {
+  private async dialAndRelay(
+    target: AllowedTarget,
+    account: TunnelAccount,
+    addresses: readonly CheckedAddress[],
+    lookupMs: number,
+  ): Promise<Stop | undefined> {
     const { context } = this;
     const dialStart = context.clock.monotonic();
     const dialled = await dialChecked({
@@ -168,7 +187,7 @@ export class Connection {
     this.addresses = [dialled.address];
     const upstream = new ByteSource(dialled.stream);
     try {
-      return await this.relay(target, upstream, { address: dialled.address, ...times });
+      return await this.relay(target, account, upstream, { address: dialled.address, ...times });
     } finally {
       upstream.stream.destroy();
     }
@@ -176,6 +195,7 @@ export class Connection {
 
   private async relay(
     target: AllowedTarget,
+    account: TunnelAccount,
     upstream: ByteSource,
     facts: { readonly address: string; readonly lookupMs: number; readonly connectMs: number },
   ): Promise<Stop | undefined> {
@@ -199,6 +219,7 @@ export class Connection {
             upstream,
             idleMs: context.limits.idleMs,
             mayForward: () => context.leaseHeld(),
+            account,
             cut: this.cut,
             cancelReason: () => this.cancelReason,
           });

@@ -1,4 +1,5 @@
 export type { EgressAuditLine, EgressIds, EgressVerdict } from './audit-line.ts';
+export { BudgetBook, type TunnelAccount } from './budget-book.ts';
 export type { EgressClock } from './connection.ts';
 export { type Dial, type DialTarget, defaultDial } from './dial.ts';
 export {

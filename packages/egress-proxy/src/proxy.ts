@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { EgressPolicy } from '@firecrew/egress-policy';
 import type { EgressAuditLine, EgressIds } from './audit-line.ts';
+import { BudgetBook } from './budget-book.ts';
 import { Connection, type ConnectionContext, type EgressClock } from './connection.ts';
 import { Cut } from './cut.ts';
 import { raceDeadline } from './deadline.ts';
@@ -20,6 +21,8 @@ export interface EgressProxyOptions {
   /** Whether this attempt still holds its lease; asked before each tunnel and each forwarded chunk. Once false, everything is cut for good. */
   readonly leaseValid?: () => boolean;
   readonly limits?: Partial<EgressProxyLimits>;
+  /** What passed already, shared by the proxies of one guest that come after one another; its own where none is given. */
+  readonly budgets?: BudgetBook;
   readonly clock?: EgressClock;
   readonly ids: EgressIds;
 }
@@ -115,6 +118,7 @@ export function createEgressProxy(options: EgressProxyOptions): EgressProxy {
     dial: options.dial ?? defaultDial,
     lookUps: new LookUps(options.resolve ?? defaultResolve, limits.lookups),
     tunnels: new TunnelCounts(limits),
+    budgets: options.budgets ?? new BudgetBook(),
     limits,
     clock: options.clock ?? SYSTEM_CLOCK,
     ids: options.ids,

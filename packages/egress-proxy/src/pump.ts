@@ -1,4 +1,6 @@
 import type { Duplex } from 'node:stream';
+import { type BytesSpent, formatBudget, type SpentBudget } from '@firecrew/egress-policy';
+import type { TunnelAccount } from './budget-book.ts';
 import type { ByteSource } from './byte-source.ts';
 import type { Cut } from './cut.ts';
 import type { CancelReason, EndReason } from './reasons.ts';
@@ -8,6 +10,8 @@ export interface TunnelEnd {
   readonly closedBy: 'guest' | 'upstream' | 'proxy';
   readonly bytesIn: number;
   readonly bytesOut: number;
+  /** The budget that ended it. */
+  readonly rule?: string;
 }
 
 interface Tunnel {
@@ -16,12 +20,14 @@ interface Tunnel {
   readonly idleMs: number;
   /** Asked before each chunk in either direction; false ends the tunnel before the chunk is forwarded. */
   readonly mayForward: () => boolean;
+  /** Charged before a byte is forwarded; what it does not grant is not, and ends the tunnel. */
+  readonly account: Pick<TunnelAccount, 'take'>;
   readonly cut: Cut;
   /** Why it was cut. */
   readonly cancelReason: () => CancelReason;
 }
 
-type DirectionEnd = 'ended' | 'source_gone' | 'sink_gone' | 'lease_lost';
+type DirectionEnd = 'ended' | 'source_gone' | 'sink_gone' | 'lease_lost' | SpentBudget<BytesSpent>;
 
 /** Resolves when the stream takes bytes again, and also when it never will. */
 function writable(stream: Duplex): Promise<void> {
@@ -49,7 +55,7 @@ function endWriting(stream: Duplex): Promise<void> {
 async function pumpOneWay(
   from: ByteSource,
   to: Duplex,
-  mayForward: () => boolean,
+  { mayForward, account }: Pick<Tunnel, 'mayForward' | 'account'>,
   onBytes: (bytes: number) => void,
   onEnd: () => void,
 ): Promise<DirectionEnd> {
@@ -63,7 +69,12 @@ async function pumpOneWay(
     }
     if (to.destroyed) return 'sink_gone';
     if (!mayForward()) return 'lease_lost';
-    onBytes(event.chunk.length);
+    const { granted, spent } = account.take(event.chunk.length);
+    onBytes(granted);
+    if (spent !== undefined) {
+      if (granted > 0) to.write(event.chunk.subarray(0, granted));
+      return spent;
+    }
     if (!to.write(event.chunk)) await writable(to);
   }
 }
@@ -74,16 +85,16 @@ export function pumpTunnel(tunnel: Tunnel): Promise<TunnelEnd> {
   const bytes = { in: 0, out: 0 };
   let firstToEnd: 'guest' | 'upstream' | undefined;
   return new Promise((resolve) => {
-    const finish = (reason: EndReason, closedBy: TunnelEnd['closedBy']): void => {
+    const finish = (reason: EndReason, closedBy: TunnelEnd['closedBy'], rule?: string): void => {
       clearTimeout(idle);
       cut.leave(onCut);
       guest.stream.destroy();
       upstream.stream.destroy();
-      resolve({ reason, closedBy, bytesIn: bytes.in, bytesOut: bytes.out });
+      resolve({ reason, closedBy, bytesIn: bytes.in, bytesOut: bytes.out, ...(rule !== undefined && { rule }) });
     };
     const onCut = (): void => finish(tunnel.cancelReason(), 'proxy');
     const idle = setTimeout(() => finish('idle_timeout', 'proxy'), tunnel.idleMs);
-    const lost = (end: DirectionEnd, source: 'guest' | 'upstream'): void => {
+    const lost = (end: Exclude<DirectionEnd, object>, source: 'guest' | 'upstream'): void => {
       const sink = source === 'guest' ? 'upstream' : 'guest';
       const gone = end === 'source_gone' ? source : sink;
       if (end === 'lease_lost') finish('lease_lost', 'proxy');
@@ -98,8 +109,9 @@ export function pumpTunnel(tunnel: Tunnel): Promise<TunnelEnd> {
       const onEnd = (): void => {
         firstToEnd ??= source;
       };
-      const end = await pumpOneWay(from, to, tunnel.mayForward, onBytes, onEnd);
-      if (end !== 'ended') lost(end, source);
+      const end = await pumpOneWay(from, to, tunnel, onBytes, onEnd);
+      if (typeof end === 'object') finish(end.reason, 'proxy', formatBudget(end));
+      else if (end !== 'ended') lost(end, source);
     };
     // A side that is lost after its orderly end shows only here, since nothing more is read from it.
     guest.stream.once('close', () => guest.stream.writableFinished || lost('sink_gone', 'upstream'));

@@ -1,4 +1,4 @@
-import type { AddressDenial, HeadFault, HelloFault, HostDenial, HostFault, ServerNameDenial } from '@firecrew/egress-policy';
+import type { AddressDenial, BudgetDenial, HeadFault, HelloFault, HostDenial, HostFault, ServerNameDenial } from '@firecrew/egress-policy';
 
 /** Outcomes that only the proxy knows: time, sockets, capacity, the audit and the lease. */
 export const PROXY_REASONS = [
@@ -31,6 +31,8 @@ export const END_REASONS = [
   'idle_timeout',
   'lease_lost',
   'policy_changed',
+  'host_bytes_spent',
+  'turn_bytes_spent',
   'proxy_closed',
 ] as const;
 export type EndReason = (typeof END_REASONS)[number];
@@ -39,4 +41,4 @@ export type EndReason = (typeof END_REASONS)[number];
 export type CancelReason = Extract<EndReason, 'lease_lost' | 'policy_changed' | 'proxy_closed'>;
 
 /** Every reason a refusal can carry. */
-export type RefusalReason = HostFault | HostDenial | AddressDenial | HeadFault | HelloFault | ServerNameDenial | ProxyReason;
+export type RefusalReason = HostFault | HostDenial | AddressDenial | BudgetDenial | HeadFault | HelloFault | ServerNameDenial | ProxyReason;

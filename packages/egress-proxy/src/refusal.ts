@@ -1,3 +1,4 @@
+import { BUDGET_DENIALS } from '@firecrew/egress-policy';
 import type { EgressVerdict } from './audit-line.ts';
 import type { RefusalReason } from './reasons.ts';
 
@@ -58,6 +59,10 @@ const ANSWERS: Readonly<Record<RefusalReason, readonly [status: number, sentence
   benchmark_address: [403, 'the host resolved to a benchmark address'],
   translated_address: [403, 'the host resolved to an address that carries another one'],
   not_global_address: [403, 'the host resolved to an address outside the public internet'],
+  host_connections_spent: [403, 'the connections that a turn may open to this host are used up; the operator can raise the budget'],
+  host_bytes_spent: [403, 'the bytes that a turn may exchange with this host are used up; the operator can raise the budget'],
+  turn_connections_spent: [403, 'the connections that a turn may open are used up; the operator can raise the budget'],
+  turn_bytes_spent: [403, 'the bytes that a turn may exchange are used up; the operator can raise the budget'],
   not_http: [400, 'this is an HTTP CONNECT proxy; the bytes are not HTTP'],
   request_line_too_long: [414, 'the request line is too long'],
   header_line_too_long: [431, 'a header line is too long'],
@@ -111,11 +116,17 @@ export function refusalStatus(reason: RefusalReason): number {
   return ANSWERS[reason][0];
 }
 
+function isBudget(reason: RefusalReason): boolean {
+  return BUDGET_DENIALS.some((known) => known === reason);
+}
+
 /** The whole answer of a refusal, with the code in the status line, in `x-firecrew-reason` and in the body: clients hide one or the other. */
 export function formatRefusal(refusal: Refusal): string {
   const [status, sentence] = ANSWERS[refusal.reason];
   const target = refusal.host === undefined ? '' : `${refusal.host}${refusal.port === undefined ? '' : `:${refusal.port}`} `;
-  const body = `firecrew egress: ${target}${refusal.verdict} (${refusal.reason}): ${sentence}\n`;
+  // The rule is of the policy's own text, which guests may know of a budget alone: a list would tell them what else there is.
+  const budget = isBudget(refusal.reason) && refusal.rule !== undefined ? ` (${refusal.rule})` : '';
+  const body = `firecrew egress: ${target}${refusal.verdict} (${refusal.reason}): ${sentence}${budget}\n`;
   const lines = [
     `HTTP/1.1 ${status} ${PHRASES[status] ?? 'Error'} (${refusal.reason})`,
     `x-firecrew-reason: ${refusal.reason}`,

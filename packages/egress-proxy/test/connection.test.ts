@@ -291,6 +291,7 @@ describe('what others see', () => {
       [
         "ADDRESSES_MAX",
         "AUDIT_TIMEOUT_MS",
+        "BudgetBook",
         "CONNECTIONS_MAX",
         "DIAL_ATTEMPT_MS",
         "DIAL_TIMEOUT_MS",

@@ -1,6 +1,13 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { type AddressRuleInput, type AllowEntry, createPolicy, type EgressPolicy, loadAllowList } from '@firecrew/egress-policy';
+import {
+  type AddressRuleInput,
+  type AllowEntry,
+  createPolicy,
+  type EgressBudgetsInput,
+  type EgressPolicy,
+  loadAllowList,
+} from '@firecrew/egress-policy';
 import {
   createEgressProxy,
   type DialTarget,
@@ -15,6 +22,7 @@ export interface HarnessOptions {
   readonly addressRules?: readonly AddressRuleInput[];
   readonly ownAddresses?: readonly string[];
   readonly limits?: Partial<EgressProxyLimits>;
+  readonly budgets?: EgressBudgetsInput;
   /** Answers look-up number `call`, from 0. */
   readonly resolve?: (host: string, call: number) => Promise<readonly string[]> | readonly string[];
   /** Called before a dial; it may throw, or never settle. */
@@ -99,6 +107,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     rules: loadAllowList(options.allow ?? ['api.example.test', '.pkg.example.test']),
     addressRules: options.addressRules ?? [],
     ownAddresses: options.ownAddresses ?? ['127.0.0.1', '::1'],
+    budgets: options.budgets,
   });
   const lines: EgressAuditLine[] = [];
   const lookedUp: string[] = [];

@@ -1,4 +1,4 @@
-import { POLICY_PARTS, POLICY_PRESETS } from '@firecrew/egress-policy';
+import { HOST_BUDGETS_MAX, POLICY_PARTS, POLICY_PRESETS } from '@firecrew/egress-policy';
 import * as z from 'zod';
 
 /** Entries of one list. */
@@ -29,6 +29,28 @@ const partsSchema = z.strictObject({
   run: listSchema.optional().describe('For the agent and its check.'),
 });
 
+const budget = {
+  bytes: z.int().min(1).optional().describe('`bytes` of tunnels, both directions together.'),
+  connections: z.int().min(1).optional().describe('Tunnels opened, ended ones too.'),
+};
+const budgetsSchema = z.strictObject({
+  turn: z.strictObject(budget).optional().describe('All hosts together.'),
+  eachHost: z.strictObject(budget).optional().describe('Each name that no entry of `hosts` covers.'),
+  hosts: z
+    .array(
+      z.strictObject({
+        host: z
+          .string()
+          .min(1)
+          .max(300)
+          .describe('A name as in an entry, without a port; with a leading dot the domain is counted as a whole.'),
+        ...budget,
+      }),
+    )
+    .max(HOST_BUDGETS_MAX)
+    .optional(),
+});
+
 /** `firecrew.policy.yaml`: what missions of a server may reach. Unknown keys are refused. */
 export const policyFileSchema = z
   .strictObject({
@@ -48,6 +70,7 @@ export const policyFileSchema = z
       .max(64)
       .optional()
       .describe('Hosts whose addresses need not be public.'),
+    budgets: budgetsSchema.optional().describe('How much one attempt of a turn may send and fetch; what is left out has no bound.'),
     rules: z
       .record(
         nameSchema,

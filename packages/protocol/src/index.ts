@@ -215,6 +215,7 @@ export {
   digestSchema,
   driverSchema,
   durationMsSchema,
+  egressBudgetsSchema,
   epochSchema,
   fileNameSchema,
   gitShaSchema,

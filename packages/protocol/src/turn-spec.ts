@@ -8,6 +8,7 @@ import {
   digestSchema,
   driverSchema,
   durationMsSchema,
+  egressBudgetsSchema,
   epochSchema,
   fileNameSchema,
   gitShaSchema,
@@ -38,6 +39,7 @@ export const turnEgressSchema = z.strictObject({
   setupAllow: allowListSchema.describe('Hosts of the set-up.'),
   ceiling: allowListSchema.nullable(),
   addressRules: addressRulesSchema,
+  budgets: egressBudgetsSchema.optional().describe('Sent where the operator bounds something.'),
 });
 export type TurnEgress = z.infer<typeof turnEgressSchema>;
 
@@ -88,6 +90,7 @@ export const turnSpecSchema = z.strictObject({
     allow: allowListSchema.describe('Hosts of the backend and the mission.'),
     ceiling: allowListSchema.nullable().describe("The operator's ceiling; null means the operator set none."),
     addressRules: addressRulesSchema.describe('Hosts whose addresses need not be public, as the operator named them.'),
+    budgets: egressBudgetsSchema.optional().describe('Sent where the operator bounds something.'),
   }),
   workspace: z.strictObject({ snapshotId: digestSchema, blob: inputBlobSchema }),
   base: z.strictObject({ snapshotId: digestSchema, blob: inputBlobSchema, commit: gitShaSchema.nullable() }),

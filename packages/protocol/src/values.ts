@@ -49,6 +49,19 @@ export const addressRuleSchema = z.strictObject({
 });
 export const MAX_ADDRESS_RULES = 64;
 export const addressRulesSchema = z.array(addressRuleSchema).max(MAX_ADDRESS_RULES);
+const budget = {
+  bytes: z.int().min(1).optional().describe('`bytes` of tunnels, both directions together.'),
+  connections: z.int().min(1).optional().describe('Tunnels opened, ended ones too.'),
+};
+/** How much an attempt of a turn may send and fetch, as the operator bounds it. */
+export const egressBudgetsSchema = z.strictObject({
+  turn: z.strictObject(budget).optional().describe('All hosts together.'),
+  eachHost: z.strictObject(budget).optional().describe('Each name that no entry of `hosts` covers.'),
+  hosts: z
+    .array(z.strictObject({ host: z.string().min(1).max(300), ...budget }))
+    .max(64)
+    .optional(),
+});
 /** Name of an injected agent file: one path component, portable characters. */
 export const fileNameSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'must be a plain file name');
 

@@ -1,7 +1,14 @@
 import type { Duplex } from 'node:stream';
 import { CodedError } from '@firecrew/base';
 import { effectivePolicy, loadAllowList } from '@firecrew/egress-policy';
-import { createEgressProxy, type EgressAuditLine, type EgressProxy, listOwnAddresses, SummaryBook } from '@firecrew/egress-proxy';
+import {
+  BudgetBook,
+  createEgressProxy,
+  type EgressAuditLine,
+  type EgressProxy,
+  listOwnAddresses,
+  SummaryBook,
+} from '@firecrew/egress-proxy';
 import type { EgressLine, EgressSummary, TurnEgress, TurnSpec } from '@firecrew/protocol';
 
 export type EgressPurpose = EgressLine['purpose'];
@@ -31,6 +38,8 @@ export interface GateOptions {
 export class EgressGate {
   readonly #options: GateOptions;
   readonly #summary = new SummaryBook();
+  /** One for the whole attempt: set-up, agent and check use up the same budgets. */
+  readonly #budgets = new BudgetBook();
   #lines = 0;
   #reach: Reach;
   #revision: string | undefined;
@@ -114,6 +123,7 @@ export class EgressGate {
         node: spec.nodeId,
       },
       leaseValid,
+      budgets: this.#budgets,
       audit: (line) => {
         const entry = toLine(line, purpose);
         const ofKind = this.#summary.add(line);
@@ -135,13 +145,19 @@ function policyOf(reach: Reach, purpose: EgressPurpose, serverAddresses: readonl
     backendHosts: [],
     missionHosts: loadAllowList(purpose === 'setup' ? reach.setupAllow : reach.allow),
     addressRules: reach.addressRules,
+    budgets: reach.budgets,
     ownAddresses: [...listOwnAddresses(), ...serverAddresses],
   });
 }
 
 /** The same lists in one order of keys. */
-function sorted({ allow, setupAllow, ceiling, addressRules }: Reach): readonly unknown[] {
-  return [allow, setupAllow, ceiling, addressRules.map(({ host, addresses }) => [host, addresses])];
+function sorted({ allow, setupAllow, ceiling, addressRules, budgets = {} }: Reach): readonly unknown[] {
+  const bound = (limit: { bytes?: number | undefined; connections?: number | undefined } = {}) => [limit.bytes, limit.connections];
+  const { turn, eachHost, hosts = [] } = budgets;
+  return [
+    [allow, setupAllow, ceiling, addressRules.map(({ host, addresses }) => [host, addresses])],
+    [bound(turn), bound(eachHost), hosts.map((entry) => [entry.host, ...bound(entry)])],
+  ];
 }
 
 function toLine(line: EgressAuditLine, purpose: EgressPurpose): EgressLine {

@@ -54,6 +54,12 @@ export function layerKeyOfSpec(
     // A set-up gets no variables beside those that the image and this version give every command.
     environment: {},
     // What the set-up can reach, however the lists that say so are cut.
-    egress: { allow: reachable(setup.allow, egress.ceiling), ceiling: null, addressRules: egress.addressRules },
+    egress: {
+      allow: reachable(setup.allow, egress.ceiling),
+      ceiling: null,
+      addressRules: egress.addressRules,
+      // A set-up that ran into a budget may have made less, and ended well all the same.
+      ...(egress.budgets === undefined ? {} : { budgets: JSON.stringify(egress.budgets) }),
+    },
   });
 }

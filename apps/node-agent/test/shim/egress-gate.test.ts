@@ -121,6 +121,29 @@ describe('the egress gate of an attempt', () => {
     await gate.close();
   });
 
+  it('keeps one sum of what passed over the parts of an attempt, and takes other budgets at once', async () => {
+    const upstream = createServer((socket) => socket.end('hello')).listen(0, '127.0.0.1');
+    await once(upstream, 'listening');
+    const target = `localhost:${(upstream.address() as AddressInfo).port}`;
+    const addressRules = [{ host: 'localhost', addresses: ['127.0.0.1', '::1'] }];
+    const allow = [`${target}/tcp`];
+    const egress = { allow, ceiling: null, addressRules, budgets: { hosts: [{ host: 'localhost', connections: 1 }] } };
+    const { gate, lines } = gateWith({ spec: turnSpec({ egress, setup: { command: 'true', allow, timeoutMs: 1_000 } }) });
+    await gate.open('setup');
+    expect(await ask(gate, target)).toContain(' 200 ');
+    await gate.open('agent');
+    expect(await ask(gate, target)).toContain('403 Forbidden (host_connections_spent)');
+    expect(gate.replace(reach({ ...egress, setupAllow: allow, budgets: { turn: { connections: 2 } } }))).toEqual({ cut: 0 });
+    expect(await ask(gate, target)).toContain(' 200 ');
+    expect(await ask(gate, target)).toContain('403 Forbidden (turn_connections_spent)');
+    expect(lines.filter(({ event }) => event === 'refused').map(({ reason, rule }) => [reason, rule])).toEqual([
+      ['host_connections_spent', 'budget localhost: 1 connections'],
+      ['turn_connections_spent', 'budget turn: 2 connections'],
+    ]);
+    await gate.close();
+    upstream.close();
+  });
+
   it('tells in the timeline what it took, and what it did not', () => {
     const { gate } = gateWith();
     const told: string[] = [];

@@ -105,7 +105,7 @@ function work(context: ServerContext, { phase, spec, driver, workspaceId }: Plac
   const backend = findBackend(spec.agent.backend);
   const { memoryMib = 1, diskMib = 1, vcpus = 1 } = resolveDemand(demandOf(backend), DEFAULT_SIZINGS[driver]);
   const ttlMs = config.lease.ttlMs;
-  const { allow, setupAllow, ceiling, addressRules } = turnEgress(context.policy.policy, spec);
+  const { revision: _, setupAllow, ...egress } = turnEgress(context.policy.policy, spec);
   return {
     task: request.task,
     setup:
@@ -124,7 +124,7 @@ function work(context: ServerContext, { phase, spec, driver, workspaceId }: Plac
       maxRounds: MAX_GATE_ROUNDS,
       protect: [...spec.gate.protect],
     },
-    egress: { allow, ceiling, addressRules },
+    egress,
     demand: { memoryMib, diskMib, vcpus },
     limits: {
       turnTimeoutMs: spec.turnTimeoutMs ?? config.limits.turnTimeoutMs,

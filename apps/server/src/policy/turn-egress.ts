@@ -48,7 +48,14 @@ export function turnEgress(policy: OperatorPolicy, spec: Pick<CreateMission, 'ag
       { action: 'Name domains (.example.com) in place of their hosts, or ask for less.' },
     );
   const unbound = setup.ceiling === 'no_ceiling' && run.ceiling === 'no_ceiling';
-  return withRevision({ allow, setupAllow, ceiling: unbound ? null : all, addressRules });
+  return withRevision({ allow, setupAllow, ceiling: unbound ? null : all, addressRules, ...budgetsOf(policy) });
+}
+
+/** Said where the operator bounds something alone: a node of before budgets refuses a turn that it could not bound. */
+function budgetsOf({ budgets }: OperatorPolicy): Pick<TurnEgress, 'budgets'> {
+  if (budgets === undefined) return {};
+  const { turn, eachHost, hosts } = budgets;
+  return { budgets: { ...(turn && { turn }), ...(eachHost && { eachHost }), ...(hosts && { hosts: [...hosts] }) } };
 }
 
 /** What a turn gets whose reach cannot be said: nothing. */

@@ -51,6 +51,12 @@ describe('what a node is told of a turn', () => {
     });
   });
 
+  it('has the budgets of the policy, and says nothing of them where there are none', () => {
+    const budgets = { turn: { bytes: 1_000 }, hosts: [{ host: '.a.example', connections: 2 }] };
+    expect(turnEgress(policyOf({ preset: 'open', budgets }), mission()).budgets).toEqual(budgets);
+    expect(turnEgress(policyOf({ preset: 'open' }), mission())).not.toHaveProperty('budgets');
+  });
+
   it('is refused where it would not fit', () => {
     const many = Array.from({ length: 200 }, (_, at) => `h${at}.example`);
     const asked = mission({ allow: many, setupAllow: many.map((host) => `s-${host}`) });
@@ -62,6 +68,8 @@ describe('the revision of what a node is told', () => {
   it('is the same for what says the same, and another for anything else', () => {
     const of = (ceiling: string[] | null, allow: string[]) => turnEgress(policyOfCeiling(ceiling).policy, mission({ allow })).revision;
     expect(of(['a.example', 'unrelated.example'], ['a.example'])).toBe(of(['a.example'], ['a.example']));
+    const bounded = turnEgress(policyOf({ preset: 'open', budgets: { turn: { bytes: 1 } } }), mission({ allow: ['a.example'] })).revision;
+    expect(bounded).not.toBe(of(null, ['a.example']));
     expect(new Set([of(null, ['a.example']), of(['a.example'], ['a.example']), of([], ['a.example']), noEgress().revision]).size).toBe(3);
   });
 });

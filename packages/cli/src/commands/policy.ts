@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { builtinBackends, findBackend } from '@firecrew/backend';
-import { POLICY_PARTS, reachOf } from '@firecrew/egress-policy';
+import { BUDGET_DENIALS, POLICY_PARTS, reachOf } from '@firecrew/egress-policy';
 import { describeReach, type LoadedPolicy, loadPolicyFile, policyOfCeiling } from '@firecrew/policy-file';
 import type { MissionEvent, PolicyExplanation, PolicyVerdict } from '@firecrew/protocol';
 import { EXIT, UsageError } from '../exit-codes.ts';
@@ -148,6 +148,7 @@ export function auditLineOf(missionId: string, { seq, at, body }: MissionEvent):
 }
 
 function remedyOf(row: PolicyExplanation['refused'][number]): string {
+  if (BUDGET_DENIALS.some((reason) => reason === row.reason)) return `budgets of the policy: ${cleanLine(row.rule ?? '', 300)}`;
   if (row.allowedNow) return 'allowed by the policy of now';
   return row.remedy === null ? '-' : REMEDIES[row.remedy.by](row.remedy.entry, row.purpose === 'setup' ? 'setup' : 'run');
 }

@@ -1,3 +1,4 @@
+import { BUDGET_DENIALS } from '@firecrew/egress-policy';
 import type { EgressLine, MissionEvent, TurnEventBody } from '@firecrew/protocol';
 import { cleanLine, cleanLines } from './clean-text.ts';
 import { describeOutcome } from './describe-outcome.ts';
@@ -113,7 +114,7 @@ function renderTurnEvent(body: TurnEventBody): EventLine[] {
       if (body.verdict === 'satisfied') return one('good', `gate satisfied (${cleanLine(body.reason).replaceAll('_', ' ')})`);
       return one('bad', `gate ${body.verdict} (${cleanLine(body.reason).replaceAll('_', ' ')})`);
     case 'egress':
-      return body.line.event === 'refused' ? one('warn', renderDenial(body.line)) : [];
+      return renderEgress(body.line);
     case 'link.refused':
       return one('warn', `a link to the sandbox was refused: ${cleanLine(body.reason)}`);
     case 'notice':
@@ -145,6 +146,13 @@ function renderDelivery(delivery: Extract<MissionEvent['body'], { kind: 'deliver
 export function renderDenial(line: Pick<EgressLine, 'host' | 'port' | 'reason' | 'purpose'>): string {
   const where = `${cleanLine(line.host ?? 'an unnamed host', 300)}${line.port === null ? '' : `:${line.port}`}`;
   return `denied: ${where} for the ${line.purpose} (${describeReason(line.reason)})`;
+}
+
+/** People see refusals, and tunnels that a budget cut; all else is in the audit. */
+function renderEgress(line: EgressLine): EventLine[] {
+  if (line.event === 'refused') return one('warn', renderDenial(line));
+  const isCut = line.event === 'end' && BUDGET_DENIALS.some((reason) => reason === line.reason);
+  return isCut ? one('warn', renderDenial(line).replace(/^denied/, 'cut')) : [];
 }
 
 function one(tone: Tone, text: string): EventLine[] {

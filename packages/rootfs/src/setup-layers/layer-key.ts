@@ -31,6 +31,8 @@ export interface LayerInputs {
     readonly allow: readonly string[];
     readonly ceiling: readonly string[] | null;
     readonly addressRules: readonly { readonly host: string; readonly addresses: readonly string[] }[];
+    /** How much it may send and fetch, as text; absent where nothing is bounded. */
+    readonly budgets?: string | undefined;
   };
 }
 
@@ -47,6 +49,8 @@ export function layerKeyOf(inputs: LayerInputs): LayerKey {
     ['allow', ...distinct(egress.allow)],
     ['ceiling', ...(egress.ceiling === null ? [null] : [distinct(egress.ceiling)])],
     ['addresses', ...distinct(egress.addressRules.map(({ host, addresses }) => [host, ...distinct(addresses)]))],
+    // Absent where there are none: a layer of before budgets is still that of a set-up without.
+    ...(egress.budgets === undefined ? [] : [['budgets', egress.budgets]]),
   ];
   return createHash('sha256').update(JSON.stringify(stated)).digest('hex');
 }

@@ -62,6 +62,7 @@ describe('the key of a layer', () => {
     ['an empty ceiling', { egress: { ...egress, ceiling: [] } }],
     ['no ceiling', { egress: { ...egress, ceiling: null } }],
     ['an address less', { egress: { ...egress, addressRules: [{ host: 'one.example.com', addresses: ['192.0.2.1'] }] } }],
+    ['a budget', { egress: { ...egress, budgets: '{"turn":{"bytes":1}}' } }],
     ['no address rules', { egress: { ...egress, addressRules: [] } }],
   ])('is another for %s', (_what, change) => {
     expect(layerKeyOf({ ...INPUTS, ...change })).not.toBe(layerKeyOf(INPUTS));
