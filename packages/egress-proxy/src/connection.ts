@@ -5,7 +5,8 @@ import type { BudgetBook, TunnelAccount } from './budget-book.ts';
 import { ByteSource } from './byte-source.ts';
 import { Cut } from './cut.ts';
 import { raceDeadline } from './deadline.ts';
-import { type CheckedAddress, type Dial, dialChecked } from './dial.ts';
+import type { CheckedAddress, Dial } from './dial.ts';
+import { dialChecked } from './dial-checked.ts';
 import { findAddresses } from './find-addresses.ts';
 import type { EgressProxyLimits } from './limits.ts';
 import type { LookUps } from './look-up.ts';
@@ -174,9 +175,8 @@ export class Connection {
       port: target.port,
       addresses,
       totalMs: context.limits.dialMs,
-      attemptMs: context.limits.dialAttemptMs,
+      staggerMs: context.limits.dialStaggerMs,
       cut: this.cut,
-      monotonic: context.clock.monotonic,
     });
     const times = { lookupMs, connectMs: this.since(dialStart) };
     if (!dialled.ok) {

@@ -1,7 +1,6 @@
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Cut } from './cut.ts';
-import { raceDeadline } from './deadline.ts';
+import type { ProxyReason } from './reasons.ts';
 
 /** What to dial. `address` was checked and is dialled as it is; `host` is for the log alone. */
 export interface DialTarget {
@@ -13,7 +12,7 @@ export interface DialTarget {
   readonly signal: AbortSignal;
 }
 
-/** Opens a stream to one address, or throws. */
+/** Opens a stream to one address, or throws; a `DialFault` says more than that it failed. */
 export type Dial = (target: DialTarget) => Promise<Duplex>;
 
 const KEEP_ALIVE_DELAY_MS = 60_000;
@@ -50,50 +49,15 @@ export interface CheckedAddress {
   readonly family: 4 | 6;
 }
 
-export type DialResult =
-  | { readonly ok: true; readonly stream: Duplex; readonly address: string }
-  | { readonly ok: false; readonly reason: 'dial_failed' | 'dial_timeout' | 'cancelled'; readonly address: string | undefined };
+/** A dial that failed for a reason of its own. `isFinal`: another address would fare no better, so none is tried. */
+export class DialFault extends Error {
+  readonly reason: ProxyReason;
+  readonly isFinal: boolean;
 
-interface DialPlan {
-  readonly dial: Dial;
-  readonly host: string;
-  readonly port: number;
-  readonly addresses: readonly CheckedAddress[];
-  readonly totalMs: number;
-  readonly attemptMs: number;
-  readonly cut: Cut;
-  readonly monotonic: () => number;
-}
-
-/** Dials checked addresses one after the other until one answers; all attempts together take at most `totalMs`. */
-export async function dialChecked(plan: DialPlan): Promise<DialResult> {
-  const start = plan.monotonic();
-  let timedOut = false;
-  let last: string | undefined;
-  for (const [index, target] of plan.addresses.entries()) {
-    const left = plan.totalMs - (plan.monotonic() - start);
-    if (left <= 0) return { ok: false, reason: 'dial_timeout', address: last };
-    last = target.address;
-    const isLast = index === plan.addresses.length - 1;
-    const attempt = await dialOnce(plan, target, isLast ? left : Math.min(left, plan.attemptMs));
-    if (attempt === 'cancelled') return { ok: false, reason: 'cancelled', address: last };
-    if (attempt === 'timeout') timedOut = true;
-    else if (attempt !== 'failed') return { ok: true, stream: attempt, address: target.address };
-  }
-  return { ok: false, reason: timedOut ? 'dial_timeout' : 'dial_failed', address: last };
-}
-
-async function dialOnce(plan: DialPlan, target: CheckedAddress, ms: number): Promise<Duplex | 'failed' | 'timeout' | 'cancelled'> {
-  const abort = new AbortController();
-  const work = Promise.resolve()
-    .then(() => plan.dial({ ...target, host: plan.host, port: plan.port, signal: abort.signal }))
-    .then((stream) => stream.on('error', () => {}));
-  try {
-    const raced = await raceDeadline(work, ms, plan.cut, (stream) => stream.destroy());
-    if (raced.kind === 'done') return raced.value;
-    abort.abort();
-    return raced.kind === 'deadline' ? 'timeout' : 'cancelled';
-  } catch {
-    return 'failed';
+  constructor(reason: ProxyReason, isFinal: boolean) {
+    super(reason);
+    this.name = 'DialFault';
+    this.reason = reason;
+    this.isFinal = isFinal;
   }
 }

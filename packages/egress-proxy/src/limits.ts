@@ -8,8 +8,8 @@ export interface EgressProxyLimits {
   readonly lookups: number;
   /** All attempts at the addresses of one host together. */
   readonly dialMs: number;
-  /** One attempt while further addresses are left. */
-  readonly dialAttemptMs: number;
+  /** From one attempt to the next address while none has ended; those under way go on. */
+  readonly dialStaggerMs: number;
   /** From the 200 to the end of the ClientHello. */
   readonly helloMs: number;
   /** An open tunnel without a byte in either direction. */
@@ -35,7 +35,8 @@ export const LOOKUP_TIMEOUT_MS = 10_000;
 /** `dns.lookup` runs on the pool of four threads that file access uses too; two stay free. */
 export const LOOKUPS_MAX = 2;
 export const DIAL_TIMEOUT_MS = 10_000;
-export const DIAL_ATTEMPT_MS = 3_000;
+/** The delay that RFC 8305, section 5, recommends. */
+export const DIAL_STAGGER_MS = 250;
 export const HELLO_TIMEOUT_MS = 10_000;
 /** Models think for minutes without a byte. */
 export const TUNNEL_IDLE_MS = 3_600_000;
@@ -52,7 +53,7 @@ export const EGRESS_PROXY_LIMITS: EgressProxyLimits = {
   lookupMs: LOOKUP_TIMEOUT_MS,
   lookups: LOOKUPS_MAX,
   dialMs: DIAL_TIMEOUT_MS,
-  dialAttemptMs: DIAL_ATTEMPT_MS,
+  dialStaggerMs: DIAL_STAGGER_MS,
   helloMs: HELLO_TIMEOUT_MS,
   idleMs: TUNNEL_IDLE_MS,
   auditMs: AUDIT_TIMEOUT_MS,

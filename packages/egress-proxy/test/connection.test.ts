@@ -100,7 +100,7 @@ describe('addresses', () => {
   it('goes on to the next address when one does not answer', async () => {
     harness = await startHarness({
       resolve: () => ['93.184.216.1', '93.184.216.2'],
-      limits: { dialAttemptMs: 30 },
+      limits: { dialStaggerMs: 30 },
       beforeDial: ({ address }) => (address.endsWith('.1') ? new Promise(() => {}) : undefined),
     });
     await openTunnel(harness);
@@ -110,7 +110,7 @@ describe('addresses', () => {
   it('gives up all addresses together at the bound of the dial, however many are left', async () => {
     harness = await startHarness({
       resolve: () => Array.from({ length: 60 }, (_, index) => `93.184.216.${index}`),
-      limits: { dialMs: 300, dialAttemptMs: 50 },
+      limits: { dialMs: 300, dialStaggerMs: 50 },
       beforeDial: () => new Promise(() => {}),
     });
     const client = harness.connect();
@@ -293,7 +293,7 @@ describe('what others see', () => {
         "AUDIT_TIMEOUT_MS",
         "BudgetBook",
         "CONNECTIONS_MAX",
-        "DIAL_ATTEMPT_MS",
+        "DIAL_STAGGER_MS",
         "DIAL_TIMEOUT_MS",
         "EGRESS_PROXY_LIMITS",
         "END_REASONS",
@@ -323,7 +323,7 @@ describe('what others see', () => {
       lookupMs: 10_000,
       lookups: 2,
       dialMs: 10_000,
-      dialAttemptMs: 3_000,
+      dialStaggerMs: 250,
       helloMs: 10_000,
       idleMs: 3_600_000,
       auditMs: 10_000,

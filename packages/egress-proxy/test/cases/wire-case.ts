@@ -5,7 +5,7 @@ import { type Client, type Harness, startHarness, statusOf, until } from '../har
 import { addressFor, allowListOf, type Delivery, type EgressCase, OWN_ADDRESSES, type Repeated } from './case-format.ts';
 
 /** Deadlines short enough that the slow cases end; every other bound is the default. */
-const SHORT: Partial<EgressProxyLimits> = { headMs: 400, helloMs: 300, dialMs: 400, dialAttemptMs: 60 };
+const SHORT: Partial<EgressProxyLimits> = { headMs: 400, helloMs: 300, dialMs: 400, dialStaggerMs: 60 };
 /** What the proxy may have read of a guest that floods it. */
 const FLOOD_BYTES_MAX = 2_097_152;
 
