@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { egressProxySettingsSchema } from '@firecrew/backend';
 import { CodedError, messageOf } from '@firecrew/base';
 import { addressRulesSchema, allowListSchema, driverSchema, durationMsSchema, nodeIdSchema } from '@firecrew/protocol';
 import * as z from 'zod';
@@ -55,6 +56,10 @@ const serverConfigShape = z.strictObject({
         .default([]),
     })
     .prefault({}),
+  egressProxy: egressProxySettingsSchema
+    .nullable()
+    .default(null)
+    .describe("The operator's own proxy, through which git reaches https remotes; null dials directly."),
   images: z
     .string()
     .startsWith('/')

@@ -8,6 +8,7 @@ export {
   MAX_SCAFFOLDING,
 } from './backend-schema.ts';
 export { builtinBackends } from './builtin-backends.ts';
+export { type EgressProxySettings, egressProxySettingsSchema } from './egress-proxy-settings.ts';
 export { contractVariables, findBackend, isRunnable, loadBackends, parseBackend } from './find-backend.ts';
 export {
   type CredentialSource,

@@ -21,10 +21,15 @@ const upstreamSchema = z
   })
   .describe('URL of the one upstream: https, or http on the own loopback of the node. Its path comes before that of every request.');
 
+const places = [
+  z.strictObject({ file: z.string().startsWith('/').max(4096) }),
+  z.strictObject({ variable: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be a variable name') }),
+] as const;
+/** Where an operator keeps a credential: a file, or a variable of the service that uses it. */
+export const credentialPlaceSchema = z.union(places);
 const credentialSourceSchema = z
   .union([
-    z.strictObject({ file: z.string().startsWith('/').max(4096) }),
-    z.strictObject({ variable: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be a variable name') }),
+    ...places,
     z.strictObject({
       command: z.array(z.string().min(1).max(4096)).min(1).max(64).describe('Program and arguments, run without a shell.'),
       everySeconds: z.int().min(10).max(86_400).default(DEFAULT_LOGIN_SECONDS).describe('Longest time until it is run again.'),

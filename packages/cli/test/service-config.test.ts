@@ -29,6 +29,15 @@ describe('the configuration of the services of a home', () => {
     });
   });
 
+  it("gives server and node the operator's proxy alike, and where its credential is", () => {
+    const home = openHome(join(folder, 'h'));
+    const egressProxy = { url: 'http://proxy.example.test:3128', credential: { file: '/etc/login' }, noProxy: ['.corp.test'] };
+    const settings = mergeSettings([{ name: 'config.json', value: { egressProxy } }]);
+    expect(nodeConfigOf(home, settings)).toMatchObject({ egressProxy });
+    const file = writeServerConfig(home, settings, { connectionString: 'postgresql://h/d' });
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ egressProxy });
+  });
+
   it.each(['../kernel', 'Kernel', 'sha256:abc', 'abcdef'])('refuses %j as a name of what VMs are made of', (kernel) => {
     const value = { qemu: { accelerator: 'tcg', kernel } };
     expect(() => mergeSettings([{ name: 'config.json', value }])).toThrow(/qemu\.kernel: must be a name of the image store, or an id/);

@@ -21,6 +21,7 @@ export {
   HOST_BUDGETS_MAX,
   loadBudgets,
 } from './budgets.ts';
+export { CHAIN_MODES, type Chain, type ChainInput, type ChainMode, decideWay, loadChain, NO_PROXY_MAX } from './chain.ts';
 export { type ConfigProblem, EgressConfigError } from './config-error.ts';
 export { type AddressDecision, type AddressPolicy, decideAddress } from './decide-address.ts';
 export {
@@ -93,10 +94,20 @@ export {
   REQUEST_LINE_MAX,
 } from './read-connect-head.ts';
 export {
+  createProxyAnswerReader,
+  decideProxyStatus,
+  PROXY_ANSWER_LINES_MAX,
+  PROXY_ANSWER_MAX_BYTES,
+  type ProxyAnswer,
+  type ProxyAnswerReader,
+} from './read-proxy-answer.ts';
+export {
   ADDRESS_DENIALS,
   type AddressDenial,
   BUDGET_DENIALS,
   type BudgetDenial,
+  CHAIN_FAULTS,
+  type ChainFault,
   CONFIG_FAULTS,
   type ConfigFault,
   HEAD_FAULTS,

@@ -81,6 +81,10 @@ export type HelloFault = (typeof HELLO_FAULTS)[number];
 export const SERVER_NAME_DENIALS = ['no_server_name', 'server_name_mismatch'] as const;
 export type ServerNameDenial = (typeof SERVER_NAME_DENIALS)[number];
 
+/** Why the operator's own proxy opens no tunnel, as its answer says. */
+export const CHAIN_FAULTS = ['chain_auth_refused', 'chain_refused', 'chain_upstream_failed', 'chain_answer_invalid'] as const;
+export type ChainFault = (typeof CHAIN_FAULTS)[number];
+
 /** Why nothing more passes although the target is allowed: a budget of the operator's is used up. */
 export const BUDGET_DENIALS = ['host_connections_spent', 'host_bytes_spent', 'turn_connections_spent', 'turn_bytes_spent'] as const;
 export type BudgetDenial = (typeof BUDGET_DENIALS)[number];
@@ -101,5 +105,6 @@ export const CONFIG_FAULTS = [
   'range_too_broad',
   'too_many_entries',
   'bad_budget',
+  'bad_proxy',
 ] as const;
 export type ConfigFault = (typeof CONFIG_FAULTS)[number];

@@ -1,3 +1,4 @@
+import type { Via } from './find-way.ts';
 import type { EndReason, RefusalReason } from './reasons.ts';
 
 /** Who the guest is; copied into every line. */
@@ -33,6 +34,8 @@ export interface EgressAuditLine {
   readonly address?: string;
   /** The allow-list entry or the address range that decided. */
   readonly rule?: string;
+  /** How it left the host, where not directly; `name-only`: no address could be judged. */
+  readonly via?: Via;
   /** Bytes from the upstream to the guest. */
   readonly bytesIn?: number;
   /** Bytes from the guest to the upstream. */

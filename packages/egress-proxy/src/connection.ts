@@ -5,11 +5,7 @@ import type { BudgetBook, TunnelAccount } from './budget-book.ts';
 import { ByteSource } from './byte-source.ts';
 import { Cut } from './cut.ts';
 import { raceDeadline } from './deadline.ts';
-import type { CheckedAddress, Dial } from './dial.ts';
-import { dialChecked } from './dial-checked.ts';
-import { findAddresses } from './find-addresses.ts';
-import type { EgressProxyLimits } from './limits.ts';
-import type { LookUps } from './look-up.ts';
+import { findWay, type Via, type Way, type WayContext } from './find-way.ts';
 import { pumpTunnel, type TunnelEnd } from './pump.ts';
 import { checkHello, readHead } from './read-steps.ts';
 import type { CancelReason } from './reasons.ts';
@@ -22,15 +18,10 @@ export interface EgressClock {
   readonly monotonic: () => number;
 }
 
-/** What a connection shares with the others of its proxy. */
-export interface ConnectionContext {
-  /** The policy of now: it may be replaced at any time. */
-  readonly policy: () => EgressPolicy;
-  readonly dial: Dial;
-  readonly lookUps: LookUps;
+/** What a connection shares with the others of its proxy. Its policy may be replaced at any time. */
+export interface ConnectionContext extends WayContext {
   readonly tunnels: TunnelCounts;
   readonly budgets: BudgetBook;
-  readonly limits: EgressProxyLimits;
   readonly clock: EgressClock;
   readonly ids: EgressIds;
   /** Writes one line; false when it was not written in time. */
@@ -56,6 +47,7 @@ export class Connection {
   private answered = false;
   /** What was allowed, from the verdict on: a policy that takes its place is asked about it. */
   private target: AllowedTarget | undefined;
+  private via: Via | undefined;
   /** The addresses that were allowed, and once one is dialled that one alone. */
   private addresses: readonly string[] = [];
 
@@ -130,20 +122,13 @@ export class Connection {
 
   private async openTunnel(target: AllowedTarget, account: TunnelAccount): Promise<Stop | undefined> {
     const { context } = this;
-    const { limits } = context;
     const lookupStart = context.clock.monotonic();
-    const found = await findAddresses({
-      lookUps: context.lookUps,
-      policy: context.policy,
-      host: target.host,
-      lookupMs: limits.lookupMs,
-      addressesMax: limits.addresses,
-      cut: this.cut,
-    });
+    const way = await findWay(context, target, this.cut);
     const lookupMs = this.since(lookupStart);
-    if (found.kind === 'cancelled') return this.cancelled(target);
-    if (found.kind === 'refused') return { ...named(target), ...found.refusal, lookupMs };
-    this.addresses = found.addresses.map(({ address }) => address);
+    if (way.kind === 'cancelled') return this.cancelled(target);
+    this.via = way.via;
+    if (way.kind === 'refused') return { ...named(target), ...way.refusal, lookupMs };
+    this.addresses = way.addresses.map(({ address }) => address);
     // The policy may have been replaced between the verdict on the addresses and this line, when there was nothing yet to judge again.
     if (this.judgeAgain(context.policy())) return this.cancelled(target);
     if (this.source.stream.destroyed) return { ...named(target), verdict: 'unreachable', reason: 'client_gone', lookupMs };
@@ -158,36 +143,30 @@ export class Connection {
     });
     if (!recorded) return { ...named(target), verdict: 'denied', reason: 'audit_unavailable', lookupMs };
     if (this.cut.isMade) return { ...this.cancelled(target), lookupMs };
-    return await this.dialAndRelay(target, account, found.addresses, lookupMs);
+    return await this.dialAndRelay(target, account, way, lookupMs);
   }
 
   private async dialAndRelay(
     target: AllowedTarget,
     account: TunnelAccount,
-    addresses: readonly CheckedAddress[],
+    way: Extract<Way, { kind: 'found' }>,
     lookupMs: number,
   ): Promise<Stop | undefined> {
     const { context } = this;
     const dialStart = context.clock.monotonic();
-    const dialled = await dialChecked({
-      dial: context.dial,
-      host: target.host,
-      port: target.port,
-      addresses,
-      totalMs: context.limits.dialMs,
-      staggerMs: context.limits.dialStaggerMs,
-      cut: this.cut,
-    });
+    const dialled = await way.dial(this.cut);
+    // Where only a name was judged, the address is that of the operator's proxy: none of the target's, and none to judge or to tell.
+    const address = way.addresses.length === 0 || dialled.address === undefined ? {} : { address: dialled.address };
     const times = { lookupMs, connectMs: this.since(dialStart) };
     if (!dialled.ok) {
       if (dialled.reason === 'cancelled') return this.cancelled(target);
-      const address = dialled.address === undefined ? {} : { address: dialled.address };
-      return { ...named(target), ...address, verdict: 'unreachable', reason: dialled.reason, ...times };
+      const verdict = dialled.reason === 'chain_refused' ? 'denied' : 'unreachable';
+      return { ...named(target), ...address, verdict, reason: dialled.reason, ...times };
     }
-    this.addresses = [dialled.address];
+    this.addresses = Object.values(address);
     const upstream = new ByteSource(dialled.stream);
     try {
-      return await this.relay(target, account, upstream, { address: dialled.address, ...times });
+      return await this.relay(target, account, upstream, { ...address, ...times });
     } finally {
       upstream.stream.destroy();
     }
@@ -197,7 +176,7 @@ export class Connection {
     target: AllowedTarget,
     account: TunnelAccount,
     upstream: ByteSource,
-    facts: { readonly address: string; readonly lookupMs: number; readonly connectMs: number },
+    facts: { readonly address?: string; readonly lookupMs: number; readonly connectMs: number },
   ): Promise<Stop | undefined> {
     const { context, source } = this;
     const common = { ...named(target), ...facts };
@@ -252,7 +231,14 @@ export class Connection {
   private write(line: Omit<EgressAuditLine, 'connection' | 'ids' | 'at' | 'durationMs'>): Promise<boolean> {
     const { clock, ids } = this.context;
     const at = new Date(clock.now()).toISOString();
-    return this.context.record({ ...line, connection: this.number, ids, durationMs: this.since(this.started), at });
+    return this.context.record({
+      ...line,
+      ...(this.via && { via: this.via }),
+      connection: this.number,
+      ids,
+      durationMs: this.since(this.started),
+      at,
+    });
   }
 }
 

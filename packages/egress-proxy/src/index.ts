@@ -1,10 +1,15 @@
 export type { EgressAuditLine, EgressIds, EgressVerdict } from './audit-line.ts';
 export { BudgetBook, type TunnelAccount } from './budget-book.ts';
+export type { ChainOptions } from './chain/chain-dial.ts';
+export { type ChainSettings, makeChain } from './chain/make-chain.ts';
+export { CHAIN_CREDENTIAL_MAX_BYTES, type ChainCredentialSource, readChainCredential } from './chain/read-chain-credential.ts';
 export type { EgressClock } from './connection.ts';
 export { type Dial, type DialTarget, defaultDial } from './dial.ts';
+export type { Via } from './find-way.ts';
 export {
   ADDRESSES_MAX,
   AUDIT_TIMEOUT_MS,
+  CHAIN_STAGGER_MS,
   CONNECTIONS_MAX,
   DIAL_STAGGER_MS,
   DIAL_TIMEOUT_MS,

@@ -10,6 +10,8 @@ export interface EgressProxyLimits {
   readonly dialMs: number;
   /** From one attempt to the next address while none has ended; those under way go on. */
   readonly dialStaggerMs: number;
+  /** The same through the operator's proxy, which has a dial of its own to make for each. */
+  readonly chainStaggerMs: number;
   /** From the 200 to the end of the ClientHello. */
   readonly helloMs: number;
   /** An open tunnel without a byte in either direction. */
@@ -37,6 +39,7 @@ export const LOOKUPS_MAX = 2;
 export const DIAL_TIMEOUT_MS = 10_000;
 /** The delay that RFC 8305, section 5, recommends. */
 export const DIAL_STAGGER_MS = 250;
+export const CHAIN_STAGGER_MS = 1_000;
 export const HELLO_TIMEOUT_MS = 10_000;
 /** Models think for minutes without a byte. */
 export const TUNNEL_IDLE_MS = 3_600_000;
@@ -54,6 +57,7 @@ export const EGRESS_PROXY_LIMITS: EgressProxyLimits = {
   lookups: LOOKUPS_MAX,
   dialMs: DIAL_TIMEOUT_MS,
   dialStaggerMs: DIAL_STAGGER_MS,
+  chainStaggerMs: CHAIN_STAGGER_MS,
   helloMs: HELLO_TIMEOUT_MS,
   idleMs: TUNNEL_IDLE_MS,
   auditMs: AUDIT_TIMEOUT_MS,

@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { EgressPolicy } from '@firecrew/egress-policy';
 import type { EgressAuditLine, EgressIds } from './audit-line.ts';
 import { BudgetBook } from './budget-book.ts';
+import type { ChainOptions } from './chain/chain-dial.ts';
 import { Connection, type ConnectionContext, type EgressClock } from './connection.ts';
 import { Cut } from './cut.ts';
 import { raceDeadline } from './deadline.ts';
@@ -24,6 +25,8 @@ export interface EgressProxyOptions {
   /** What passed already, shared by the proxies of one guest that come after one another; its own where none is given. */
   readonly budgets?: BudgetBook;
   readonly clock?: EgressClock;
+  /** The operator's own proxy; nothing else, and no environment, names one. */
+  readonly chain?: ChainOptions;
   readonly ids: EgressIds;
 }
 
@@ -116,6 +119,7 @@ export function createEgressProxy(options: EgressProxyOptions): EgressProxy {
   const context: ConnectionContext = {
     policy: () => policy,
     dial: options.dial ?? defaultDial,
+    chain: options.chain,
     lookUps: new LookUps(options.resolve ?? defaultResolve, limits.lookups),
     tunnels: new TunnelCounts(limits),
     budgets: options.budgets ?? new BudgetBook(),

@@ -1,4 +1,13 @@
-import type { AddressDenial, BudgetDenial, HeadFault, HelloFault, HostDenial, HostFault, ServerNameDenial } from '@firecrew/egress-policy';
+import type {
+  AddressDenial,
+  BudgetDenial,
+  ChainFault,
+  HeadFault,
+  HelloFault,
+  HostDenial,
+  HostFault,
+  ServerNameDenial,
+} from '@firecrew/egress-policy';
 
 /** Outcomes that only the proxy knows: time, sockets, capacity, the audit and the lease. */
 export const PROXY_REASONS = [
@@ -9,6 +18,11 @@ export const PROXY_REASONS = [
   'too_many_addresses',
   'dial_failed',
   'dial_timeout',
+  'chain_itself',
+  'chain_unreachable',
+  'chain_timeout',
+  'chain_early_bytes',
+  'chain_credential_unreadable',
   'audit_unavailable',
   'lease_lost',
   'policy_changed',
@@ -20,7 +34,7 @@ export const PROXY_REASONS = [
   'client_gone',
   'internal_error',
 ] as const;
-export type ProxyReason = (typeof PROXY_REASONS)[number];
+export type ProxyReason = (typeof PROXY_REASONS)[number] | ChainFault;
 
 /** How an open tunnel ended. */
 export const END_REASONS = [

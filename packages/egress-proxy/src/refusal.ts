@@ -1,5 +1,6 @@
 import { BUDGET_DENIALS } from '@firecrew/egress-policy';
 import type { EgressVerdict } from './audit-line.ts';
+import type { Via } from './find-way.ts';
 import type { RefusalReason } from './reasons.ts';
 
 /** A connection that gets no tunnel: what its audit line and its answer say. */
@@ -10,6 +11,7 @@ export interface Refusal {
   readonly port?: number;
   readonly address?: string;
   readonly rule?: string;
+  readonly via?: Via;
   readonly lookupMs?: number;
   readonly connectMs?: number;
 }
@@ -99,6 +101,15 @@ const ANSWERS: Readonly<Record<RefusalReason, readonly [status: number, sentence
   too_many_addresses: [502, 'the host resolved to too many addresses'],
   dial_failed: [502, 'the host refused the connection'],
   dial_timeout: [504, 'the host did not answer in time'],
+  chain_itself: [403, 'the proxy of the operator is no destination'],
+  chain_unreachable: [502, 'the proxy of the operator cannot be reached; tell the operator'],
+  chain_timeout: [504, 'the proxy of the operator did not connect in time; try again, or tell the operator'],
+  chain_auth_refused: [502, 'the proxy of the operator did not take the credential of this host; tell the operator'],
+  chain_refused: [403, 'the proxy of the operator refuses the host; whoever runs it can allow it'],
+  chain_upstream_failed: [502, 'the proxy of the operator could not reach the host'],
+  chain_answer_invalid: [502, 'the proxy of the operator gave no answer to a CONNECT; tell the operator'],
+  chain_early_bytes: [502, 'the proxy of the operator sent bytes before the tunnel began; tell the operator'],
+  chain_credential_unreadable: [502, 'the credential for the proxy of the operator cannot be read on this host; tell the operator'],
   audit_unavailable: [503, 'the audit line could not be written, so no tunnel is opened'],
   lease_lost: [503, 'the lease of this attempt is lost'],
   policy_changed: [403, 'the policy changed while the tunnel was opened, and refuses it now'],

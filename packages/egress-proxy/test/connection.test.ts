@@ -292,6 +292,8 @@ describe('what others see', () => {
         "ADDRESSES_MAX",
         "AUDIT_TIMEOUT_MS",
         "BudgetBook",
+        "CHAIN_CREDENTIAL_MAX_BYTES",
+        "CHAIN_STAGGER_MS",
         "CONNECTIONS_MAX",
         "DIAL_STAGGER_MS",
         "DIAL_TIMEOUT_MS",
@@ -312,6 +314,8 @@ describe('what others see', () => {
         "defaultDial",
         "defaultResolve",
         "listOwnAddresses",
+        "makeChain",
+        "readChainCredential",
         "refusalStatus",
       ]
     `);
@@ -324,6 +328,7 @@ describe('what others see', () => {
       lookups: 2,
       dialMs: 10_000,
       dialStaggerMs: 250,
+      chainStaggerMs: 1_000,
       helloMs: 10_000,
       idleMs: 3_600_000,
       auditMs: 10_000,

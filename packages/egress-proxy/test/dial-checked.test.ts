@@ -23,7 +23,14 @@ function startRace(addresses: readonly CheckedAddress[]) {
     dial: (target: DialTarget) =>
       new Promise<PassThrough>((resolve, reject) => {
         const stream = new PassThrough();
-        dials.set(target.address, { target, connect: () => (resolve(stream), stream), fail: reject });
+        dials.set(target.address, {
+          target,
+          connect: () => {
+            resolve(stream);
+            return stream;
+          },
+          fail: reject,
+        });
       }),
     host: 'api.example.test',
     port: 443,

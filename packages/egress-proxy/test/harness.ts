@@ -9,6 +9,7 @@ import {
   loadAllowList,
 } from '@firecrew/egress-policy';
 import {
+  type ChainOptions,
   createEgressProxy,
   type DialTarget,
   defaultDial,
@@ -23,6 +24,7 @@ export interface HarnessOptions {
   readonly ownAddresses?: readonly string[];
   readonly limits?: Partial<EgressProxyLimits>;
   readonly budgets?: EgressBudgetsInput;
+  readonly chain?: ChainOptions;
   /** Answers look-up number `call`, from 0. */
   readonly resolve?: (host: string, call: number) => Promise<readonly string[]> | readonly string[];
   /** Called before a dial; it may throw, or never settle. */
@@ -128,6 +130,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     policy,
     ids: { vm: 'vm_test' },
     limits: options.limits ?? {},
+    ...(options.chain && { chain: options.chain }),
     ...(options.leaseValid && { leaseValid: options.leaseValid }),
     resolve: async (host) => {
       lookedUp.push(host);

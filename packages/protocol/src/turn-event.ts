@@ -32,6 +32,11 @@ export const egressLineSchema = z.object({
   lookupMs: z.number().nullable(),
   connectMs: z.number().nullable(),
   durationMs: z.number().nullable(),
+  via: z
+    .string()
+    .max(32)
+    .optional()
+    .describe("`proxy`: through the operator's proxy, to `address`; `name-only`: by name, no address was judged; absent: directly."),
 });
 export type EgressLine = z.infer<typeof egressLineSchema>;
 

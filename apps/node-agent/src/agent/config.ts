@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { modelRoutesSchema } from '@firecrew/backend';
+import { egressProxySettingsSchema, modelRoutesSchema } from '@firecrew/backend';
 import { CodedError, messageOf } from '@firecrew/base';
 import { DISK_RESERVE_MIB } from '@firecrew/placement';
 import { nodeIdSchema } from '@firecrew/protocol';
@@ -32,6 +32,10 @@ export const nodeConfigSchema = z.strictObject({
     .prefault({}),
   setupLayers: layerConfigSchema.nullable().prefault({}).describe('Bounds of set-ups that are kept as layers; null keeps none.'),
   modelRoutes: modelRoutesSchema.default({}).describe('Where model calls of guests go, by the name of their backend.'),
+  egressProxy: egressProxySettingsSchema
+    .nullable()
+    .default(null)
+    .describe("The operator's own proxy, through which tunnels of guests leave; null dials directly."),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error']).default('info'),
   allowHttp: z.boolean().default(false).describe('Allow a server URL without TLS, on loopback only.'),
 });

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { chainVariable } from '../shim/egress-chain.ts';
 import { LAUNCH_FILE, type ShimLaunch } from '../shim/shim-arguments.ts';
 import { admitUsers, type TurnPaths } from '../turn-folder/turn-folder.ts';
 import type { InstalledPrograms } from './install-programs.ts';
@@ -29,7 +30,7 @@ export function launchShim(paths: TurnPaths, version: InstalledPrograms, facts: 
     const child = spawn(version.node, [...SHIM_OPTIONS, version.shim, paths.root], {
       detached: true,
       stdio: ['ignore', log, log],
-      env: shimEnvironment(),
+      env: { ...shimEnvironment(), ...chainVariable(facts.egressProxy, process.env) },
       cwd: paths.root,
     });
     child.on('error', onError);

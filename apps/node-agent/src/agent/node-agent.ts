@@ -255,6 +255,7 @@ export class NodeAgent {
       firecracker: config.firecracker === null || firecracker === undefined ? null : firecrackerLaunchOf(config.firecracker, firecracker),
       layers: layerLaunchOf(config.setupLayers, config.home),
       users: vmUsersOf(config),
+      egressProxy: config.egressProxy,
       ...found,
     };
     launchShim(paths, version, launch, (error) => log.error({ turn: spec.turnId, err: error }, 'the shim could not be started'));

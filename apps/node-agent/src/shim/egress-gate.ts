@@ -3,6 +3,7 @@ import { CodedError } from '@firecrew/base';
 import { effectivePolicy, loadAllowList } from '@firecrew/egress-policy';
 import {
   BudgetBook,
+  type ChainOptions,
   createEgressProxy,
   type EgressAuditLine,
   type EgressProxy,
@@ -29,6 +30,8 @@ export interface GateOptions {
   readonly audit: (line: EgressLine) => void;
   /** Addresses of the server, which no guest may reach; the host's own are known. */
   readonly serverAddresses: readonly string[];
+  /** The operator's own proxy, where there is one. */
+  readonly chain?: ChainOptions | undefined;
 }
 
 /**
@@ -111,7 +114,7 @@ export class EgressGate {
   }
 
   #makeProxy(purpose: EgressPurpose): EgressProxy {
-    const { spec, leaseValid, audit, serverAddresses } = this.#options;
+    const { spec, leaseValid, audit, serverAddresses, chain } = this.#options;
     return createEgressProxy({
       policy: policyOf(this.#reach, purpose, serverAddresses),
       ids: {
@@ -124,6 +127,7 @@ export class EgressGate {
       },
       leaseValid,
       budgets: this.#budgets,
+      ...(chain && { chain }),
       audit: (line) => {
         const entry = toLine(line, purpose);
         const ofKind = this.#summary.add(line);
@@ -176,5 +180,6 @@ function toLine(line: EgressAuditLine, purpose: EgressPurpose): EgressLine {
     lookupMs: line.lookupMs ?? null,
     connectMs: line.connectMs ?? null,
     durationMs: line.durationMs ?? null,
+    ...(line.via === undefined ? {} : { via: line.via }),
   };
 }

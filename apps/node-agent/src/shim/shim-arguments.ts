@@ -1,3 +1,4 @@
+import { egressProxySettingsSchema } from '@firecrew/backend';
 import * as z from 'zod';
 import { modelLaunchSchema } from '../model/model-launch.ts';
 import { firecrackerLaunchSchema } from '../vm/firecracker-settings.ts';
@@ -23,6 +24,10 @@ export const shimLaunchSchema = z.strictObject({
   firecracker: firecrackerLaunchSchema.nullable().default(null).describe('What a VM of the firecracker driver is made of.'),
   layers: layerLaunchSchema.nullable().default(null).describe('Where set-ups are kept as layers; null where none are.'),
   model: modelLaunchSchema.nullable().default(null).describe('Where model calls of the guest go; null for nowhere.'),
+  egressProxy: egressProxySettingsSchema
+    .nullable()
+    .default(null)
+    .describe("The operator's own proxy; where its credential is, not what it is."),
   serverAddresses: z.array(z.string()).max(64).default([]).describe('Addresses of the server, which no guest may reach.'),
   renewedAtUptimeMs: z.number().describe('When the renewal that allowed this start was sent.'),
 });

@@ -12,6 +12,7 @@ import { qemuDriverOf } from '../vm/qemu-settings.ts';
 import type { AttemptContext, LayerPlace } from './attempt-context.ts';
 import { callOff } from './call-off.ts';
 import { serveControl } from './control-server.ts';
+import { takeChain } from './egress-chain.ts';
 import { EgressGate } from './egress-gate.ts';
 import { EventSpool } from './event-spool.ts';
 import { Lease } from './lease.ts';
@@ -67,6 +68,7 @@ async function makeContext(paths: TurnPaths, spec: TurnSpec, launch: ShimLaunch)
     leaseValid: () => lease.isValid(),
     audit: (line) => events.add({ kind: 'egress', line }),
     serverAddresses: launch.serverAddresses,
+    chain: takeChain(launch.egressProxy, process.env),
   });
   return {
     spec,

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { CodedError } from '@firecrew/base';
 import { createPolicy, loadAllowList } from '@firecrew/egress-policy';
-import { createEgressProxy, type EgressAuditLine, listOwnAddresses } from '@firecrew/egress-proxy';
+import { createEgressProxy, type EgressAuditLine, listOwnAddresses, makeChain } from '@firecrew/egress-proxy';
 import type { ServerRemote } from '@firecrew/workspace';
 import type { ServerContext } from '../context.ts';
 
@@ -44,7 +44,9 @@ async function startGate(context: ServerContext, host: string, port: number): Pr
     ownAddresses: listOwnAddresses(),
   });
   const audit = (line: EgressAuditLine) => context.log.info({ egress: line }, 'git egress');
-  const proxy = createEgressProxy({ policy, audit, ids: { vm: 'server-git' } });
+  const { egressProxy } = context.config;
+  const chain = egressProxy === null ? undefined : makeChain(egressProxy, process.env);
+  const proxy = createEgressProxy({ policy, audit, ids: { vm: 'server-git' }, ...(chain && { chain }) });
   const sockets = new Set<Socket>();
   const server: Server = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket);

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { modelRoutesSchema } from '@firecrew/backend';
+import { egressProxySettingsSchema, modelRoutesSchema } from '@firecrew/backend';
 import { CodedError } from '@firecrew/base';
 import { addressRulesSchema, allowListSchema, driverSchema, durationMsSchema, imageReferenceSchema } from '@firecrew/protocol';
 import * as z from 'zod';
@@ -85,6 +85,7 @@ export const settingsSchema = z.strictObject({
   imageFetch: z.strictObject({ enabled: z.boolean().optional(), diskReserveMib: z.int().min(0).optional() }).optional(),
   setupLayers: setupLayersSchema.nullable().optional(),
   modelRoutes: modelRoutesSchema.optional(),
+  egressProxy: egressProxySettingsSchema.nullable().optional(),
   seatFallback: z.enum(['never', 'missing_key', 'always']).optional(),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error']).optional(),
 });

@@ -60,6 +60,7 @@ export function writeServerConfig(home: Home, settings: Settings, database: Data
     ...(lease === undefined ? {} : { lease: { ttlMs: lease.ttlMs ?? 300_000, renewEveryMs: lease.renewEveryMs ?? 20_000 } }),
     images: paths.images,
     ...(git === undefined ? {} : { git }),
+    ...(settings.egressProxy === undefined ? {} : { egressProxy: settings.egressProxy }),
     ...(limits === undefined ? {} : { limits }),
     ...(settings.logLevel === undefined ? {} : { logLevel: settings.logLevel }),
   };
@@ -92,6 +93,7 @@ export function nodeConfigOf(home: Home, settings: Settings): Readonly<Record<st
     ...(settings.firecracker === undefined ? {} : { firecracker: { ...settings.firecracker, store: paths.images } }),
     ...(settings.imageFetch === undefined ? {} : { imageFetch: settings.imageFetch }),
     ...(settings.setupLayers === undefined ? {} : { setupLayers: settings.setupLayers }),
+    ...(settings.egressProxy === undefined ? {} : { egressProxy: settings.egressProxy }),
     ...(settings.modelRoutes === undefined ? {} : { modelRoutes: settings.modelRoutes }),
     ...(settings.logLevel === undefined ? {} : { logLevel: settings.logLevel }),
     allowHttp: true,
