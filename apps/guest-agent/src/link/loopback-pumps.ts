@@ -3,8 +3,13 @@ import { codeOf } from '@firecrew/base';
 import type { LinkSession } from '@firecrew/link';
 import { decodeValue, type GuestRequest, replySchema } from '@firecrew/protocol';
 
-/** Connections of one listener at a time. */
-export const MAX_PUMPED_CONNECTIONS = 256;
+/**
+ * Connections to the proxy at a time; more are dropped without a word, since nothing is parsed here. It is above the tunnels that the host allows, so that
+ * the host answers what is too much; with the calls below it stays under the streams of a link.
+ */
+export const MAX_PUMPED_TUNNELS = 704;
+/** Connections to the model route at a time. */
+export const MAX_PUMPED_CALLS = 256;
 
 /** State of one listener; `port` is 0 while it is down. */
 export interface PumpState {
@@ -39,7 +44,7 @@ export class LoopbackPump {
       socket.on('error', () => undefined).once('close', () => sockets.delete(socket));
       pump(socket, request, session());
     });
-    server.maxConnections = MAX_PUMPED_CONNECTIONS;
+    server.maxConnections = request.t === 'tunnel' ? MAX_PUMPED_TUNNELS : MAX_PUMPED_CALLS;
     return new Promise((resolve) => {
       server.once('error', (error) => {
         const down = { up: false, port: 0, error: `cannot listen on 127.0.0.1:${port} (${codeOf(error) ?? 'error'})` };

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { CodedError } from '@firecrew/base';
-import { effectivePolicy, loadAllowList } from '@firecrew/egress-policy';
+import { describePolicy, type EgressPolicy, effectivePolicy, loadAllowList } from '@firecrew/egress-policy';
 import {
   BudgetBook,
   type ChainOptions,
@@ -30,6 +30,8 @@ export interface GateOptions {
   readonly audit: (line: EgressLine) => void;
   /** Addresses of the server, which no guest may reach; the host's own are known. */
   readonly serverAddresses: readonly string[];
+  /** Notes what each part of the attempt may reach, when its proxy starts and when that changes. */
+  readonly note?: (text: string) => void;
   /** The operator's own proxy, where there is one. */
   readonly chain?: ChainOptions | undefined;
 }
@@ -77,7 +79,10 @@ export class EgressGate {
     this.#revision = revision;
     this.#wasReplaced = true;
     const { purpose, proxy } = this.#current ?? {};
-    return { cut: proxy?.replacePolicy(purpose === 'setup' ? policies.setup : policies.run) ?? 0 };
+    if (purpose === undefined || proxy === undefined) return { cut: 0 };
+    const policy = purpose === 'setup' ? policies.setup : policies.run;
+    this.#note(purpose, policy);
+    return { cut: proxy.replacePolicy(policy) };
   }
 
   /** The revision of the newest reach that was taken; undefined while it is that of the specification. */
@@ -113,10 +118,17 @@ export class EgressGate {
     return this.#summary.summary();
   }
 
+  #note(purpose: EgressPurpose, policy: EgressPolicy): void {
+    const entries = describePolicy(policy);
+    this.#options.note?.(`egress for the ${purpose}: ${entries.length === 0 ? 'nothing' : entries.join(', ')}`);
+  }
+
   #makeProxy(purpose: EgressPurpose): EgressProxy {
     const { spec, leaseValid, audit, serverAddresses, chain } = this.#options;
+    const policy = policyOf(this.#reach, purpose, serverAddresses);
+    this.#note(purpose, policy);
     return createEgressProxy({
-      policy: policyOf(this.#reach, purpose, serverAddresses),
+      policy,
       ids: {
         vm: `${spec.turnId}.${spec.attempt}`,
         mission: spec.missionId,
@@ -143,7 +155,7 @@ export class EgressGate {
 }
 
 /** The effective policy of a purpose: the operator's ceiling over the hosts of backend and mission, which the server names together; set-up has its own. */
-function policyOf(reach: Reach, purpose: EgressPurpose, serverAddresses: readonly string[]) {
+function policyOf(reach: Reach, purpose: EgressPurpose, serverAddresses: readonly string[]): EgressPolicy {
   return effectivePolicy({
     ceiling: reach.ceiling === null ? 'no_ceiling' : loadAllowList(reach.ceiling),
     backendHosts: [],

@@ -68,6 +68,7 @@ async function makeContext(paths: TurnPaths, spec: TurnSpec, launch: ShimLaunch)
     leaseValid: () => lease.isValid(),
     audit: (line) => events.add({ kind: 'egress', line }),
     serverAddresses: launch.serverAddresses,
+    note: (text) => void process.stderr.write(`${text}\n`),
     chain: takeChain(launch.egressProxy, process.env),
   });
   return {

@@ -155,6 +155,22 @@ describe('the egress gate of an attempt', () => {
     expect(told).toEqual(['warning egress_policy_refused', 'info egress_policy_replaced']);
   });
 
+  it('notes what each part may reach, as it is in force', async () => {
+    const notes: string[] = [];
+    const { gate } = gateWith({ note: (text) => void notes.push(text) });
+    await gate.open('setup');
+    await gate.open('agent');
+    gate.replace(reach({ allow: ['.b.example', 'a.example:8443'], ceiling: ['.b.example'] }));
+    gate.replace(reach({ allow: [] }));
+    expect(notes).toEqual([
+      'egress for the setup: setup.example',
+      'egress for the agent: agent.example',
+      'egress for the agent: .b.example',
+      'egress for the agent: nothing',
+    ]);
+    await gate.close();
+  });
+
   it('has a limit of lines that is a number', () => {
     expect([MAX_REFUSAL_LINES_PER_KIND, MAX_EGRESS_LINES]).toEqual([100, 50_000]);
   });
