@@ -19,7 +19,17 @@ export const ROTATE_OUTCOMES = ['rotated', 'not_stored', 'no_seat', 'forbidden',
 export type RotateOutcomeKind = (typeof ROTATE_OUTCOMES)[number];
 
 /** Codes of a store's failure; closed, so that no raw text of a helper has to travel. */
-export const STORE_FAULTS = ['locked', 'denied', 'helper_missing', 'helper_failed', 'io', 'corrupt', 'timed_out', 'unknown'] as const;
+export const STORE_FAULTS = [
+  'locked',
+  'denied',
+  'helper_missing',
+  'service_missing',
+  'helper_failed',
+  'io',
+  'corrupt',
+  'timed_out',
+  'unknown',
+] as const;
 /** One member of {@link STORE_FAULTS}. */
 export type StoreFault = (typeof STORE_FAULTS)[number];
 

@@ -12,7 +12,8 @@ export interface StoreError {
 const WORDING: Readonly<Record<StoreFault, string>> = {
   locked: 'the store is locked and asks for a person: log in at the console, or unlock the keychain first',
   denied: 'the store refuses access to this user',
-  helper_missing: 'the credential helper is not installed',
+  helper_missing: 'the credential helper is not installed, or there is none for this system',
+  service_missing: 'no keychain answers in this session: log in at a desktop, or start its service',
   helper_failed: 'the credential helper failed',
   io: 'the store could not be read or written',
   corrupt: 'the stored entry is not what was written',

@@ -10,6 +10,7 @@ import { findServer } from '../server/find-server.ts';
 import { readSettings } from '../settings/read-settings.ts';
 import { locateApps } from '../supervisor/locate-apps.ts';
 import { type CommandContext, homePathOf } from './context.ts';
+import { probeKeyStore } from './doctor-key-store.ts';
 import { type ProgramNeed, probeProgram, probeVmPrograms } from './doctor-programs.ts';
 import { probeModelRoutes } from './doctor-routes.ts';
 
@@ -58,6 +59,7 @@ async function examine(context: CommandContext, options: DoctorOptions, ofVms: r
     probeSettings(context),
     probeModelRoutes(context),
     await probePort(context),
+    ...(await probeKeyStore(context)),
     probeRegistry(npm),
     probeCertificates(context, npm),
     ...ofVms,

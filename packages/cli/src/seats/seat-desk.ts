@@ -1,9 +1,9 @@
-import { join } from 'node:path';
-import { EncryptedKeyStore, EnvironmentKeyStore, LayeredKeyStore } from '@firecrew/key-store';
+import { EnvironmentKeyStore, LayeredKeyStore } from '@firecrew/key-store';
 import type { SeatView, Whoami } from '@firecrew/protocol';
 import type { FirecrewClient } from '@firecrew/sdk';
 import type { KeyAddress, KeyStore, SeatTarget } from '@firecrew/seat-keys';
-import type { CommandContext, Connection } from '../commands/context.ts';
+import { type CommandContext, type Connection, settingsOf } from '../commands/context.ts';
+import { keptKeys, missingTool } from './kept-keys.ts';
 
 /** The interactive role: it works under the workspace's own key, and no seat is linked for it. */
 export const PAIRING_ROLE = 'pairing';
@@ -20,11 +20,14 @@ export interface SeatDesk {
 }
 
 /** Asks the server for all of it. */
-export async function openSeatDesk({ env }: CommandContext, { client, home }: Connection): Promise<SeatDesk> {
+export async function openSeatDesk(context: CommandContext, { client, home }: Connection): Promise<SeatDesk> {
   const self = await client.whoami();
   const place = { serverHost: home.homeId, workspace: self.workspace.name };
-  const files = new EncryptedKeyStore(join(home.paths.client, 'seat-keys'));
-  const store = new LayeredKeyStore(new EnvironmentKeyStore({ env, ...place }), files);
+  const settings = settingsOf(context, home);
+  const missing = missingTool(context.env, settings);
+  if (missing !== undefined) context.out.note(missing);
+  const kept = keptKeys(context.env, home.paths, settings);
+  const store = new LayeredKeyStore(new EnvironmentKeyStore({ env: context.env, ...place }), kept);
   return { client, self, seats: await client.seats(), store, ...place };
 }
 

@@ -86,6 +86,7 @@ export const settingsSchema = z.strictObject({
   setupLayers: setupLayersSchema.nullable().optional(),
   modelRoutes: modelRoutesSchema.optional(),
   egressProxy: egressProxySettingsSchema.nullable().optional(),
+  keyStore: z.enum(['files', 'keychain']).optional(),
   seatFallback: z.enum(['never', 'missing_key', 'always']).optional(),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error']).optional(),
 });
@@ -121,6 +122,7 @@ export const SETTING_VARIABLES: readonly string[] = [
   'FIRECREW_QEMU_IMAGE',
   'FIRECREW_FIRECRACKER_PROGRAM',
   'FIRECREW_FIRECRACKER_IMAGE',
+  'FIRECREW_KEY_STORE',
   'FIRECREW_LOG_LEVEL',
 ];
 
@@ -149,6 +151,7 @@ export function settingsOfEnvironment(env: Environment): Record<string, unknown>
     databaseUrl: set('FIRECREW_DATABASE_URL'),
     logLevel: set('FIRECREW_LOG_LEVEL'),
     bubblewrap: set('FIRECREW_BUBBLEWRAP'),
+    keyStore: set('FIRECREW_KEY_STORE'),
     policyFile: set('FIRECREW_POLICY_FILE'),
   };
   for (const [key, value] of Object.entries(plain)) if (value !== undefined) found[key] = value;
