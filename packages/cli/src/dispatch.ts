@@ -57,8 +57,10 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   fleet: async (context, call) => await (await import('./commands/fleet.ts')).fleetCommand(context, json(call)),
   'node token': async (context, call) => await (await import('./commands/fleet.ts')).nodeTokenCommand(context, json(call)),
   'seat list': async (context, call) => await (await import('./commands/seats.ts')).seatListCommand(context, json(call)),
-  'seat link': async (context, call) =>
-    await (await import('./commands/seats.ts')).seatLinkCommand(context, first(call), { turns: text(call, 'turns'), json: json(call) }),
+  'seat link': async (context, call) => {
+    const options = { turns: text(call, 'turns'), dryRun: flag(call, 'dryRun'), json: json(call) };
+    return await (await import('./commands/seats.ts')).seatLinkCommand(context, first(call), options);
+  },
   'seat unlink': async (context, call) => {
     const options = { dryRun: flag(call, 'dryRun'), json: json(call) };
     return await (await import('./commands/seats.ts')).seatUnlinkCommand(context, first(call), options);

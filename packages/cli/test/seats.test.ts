@@ -5,6 +5,8 @@ import { FirecrewApiError, FirecrewClient } from '@firecrew/sdk';
 import { issuerCases } from '@firecrew/seat-keys/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { exitOf, renderSeats } from '../src/commands/seats.ts';
+import { HttpIssuer } from '../src/issuers/http-issuer.ts';
+import { parseIssuer } from '../src/issuers/issuer-file.ts';
 import { targetsOf } from '../src/seats/seat-desk.ts';
 import { ServerIssuer } from '../src/seats/server-issuer.ts';
 import { TestHome } from './command.ts';
@@ -65,7 +67,7 @@ describe('the issuer, by what the server answers', () => {
     [200, 'unreachable'],
   ])('%s is %s', async (status, wanted) => {
     const issuer = failing(status);
-    expect(await issuer.mint({ seatId: 's', name: 'n' })).toEqual({ status: wanted });
+    expect(await issuer.mint({ seatId: 's', role: 'r', name: 'n' })).toEqual({ status: wanted });
     expect(await issuer.revoke('k')).toEqual({ status: wanted });
     expect(await issuer.askMintRight()).toEqual({ status: wanted });
   });
@@ -107,7 +109,7 @@ describe('seats with a server', () => {
     const { id } = await client.linkSeat('issuer-test');
     const issuer = new ServerIssuer(client);
     await keeps({
-      mint: ({ name }) => issuer.mint({ seatId: id, name }),
+      mint: (wish) => issuer.mint({ ...wish, seatId: id }),
       revoke: (keyId) => issuer.revoke(keyId),
       askMintRight: () => issuer.askMintRight(),
     });
@@ -161,6 +163,99 @@ describe('seats with a server', () => {
     writeFileSync(join(home.root, 'config.json'), JSON.stringify({ seatFallback: 'always' }));
     expect((await runAs('writer')).stdout).toContain("works under the workspace's key (key_rejected)");
     expect((await client.listMissions())[0]?.seat).toBeNull();
+  });
+
+  describe('with an issuer that a file describes', () => {
+    const path = join(home.folder, 'issuer.json');
+    const admin = join(home.folder, 'admin-token');
+    const withIssuer = { FIRECREW_SEAT_ISSUER: path };
+    const by = async (...args: string[]) => {
+      const ended = await home.start(args, { env: withIssuer }).ended;
+      shown.push(ended.stdout, ended.stderr);
+      return ended;
+    };
+    const seatOf = async (role: string) => (await client.seats()).find((item) => item.role === role);
+    /** The API of the server itself, as an issuer file describes any other. */
+    const portal = async () => ({
+      version: 1,
+      name: 'portal',
+      kind: 'http',
+      url: (await home.status()).url,
+      credential: { header: 'authorization', prefix: 'Bearer ', from: { file: admin } },
+      mint: { method: 'POST', path: '/v1/seats/{seatId}/keys', body: { name: '{name}' }, statuses: [201], key: '/key', keyId: '/keyId' },
+      revoke: { method: 'POST', path: '/v1/seat-keys/{keyId}/revoke', body: { successor: '{successor}' }, statuses: [200] },
+      whoami: { method: 'GET', path: '/v1/whoami', as: 'key', statuses: [200] },
+      mintRight: { method: 'GET', path: '/v1/seats', statuses: [200] },
+    });
+    beforeAll(() => writeFileSync(admin, readFileSync(join(home.root, 'run', 'token'), 'utf8'), { mode: 0o600 }));
+
+    it.each(issuerCases)('that is the server by its own API: $name', async ({ run: keeps }) => {
+      const parsed = parseIssuer(await portal());
+      if (!('issuer' in parsed) || parsed.issuer.kind !== 'http') throw new Error('faults' in parsed ? parsed.faults : 'no HTTP issuer');
+      const { id } = await client.linkSeat('portal-test');
+      const issuer = new HttpIssuer({
+        file: parsed.issuer,
+        credential: readFileSync(admin, 'utf8').trim(),
+        workspace: (await client.whoami()).workspace,
+      });
+      await keeps({
+        mint: (wish) => issuer.mint({ ...wish, seatId: id }),
+        revoke: (keyId) => issuer.revoke(keyId),
+        askMintRight: () => issuer.askMintRight(),
+        ...(issuer.verify === undefined ? {} : { verify: issuer.verify }),
+      });
+    });
+
+    it('are minted, used, rotated and ended by it, and by it alone; a dry run sends nothing', async () => {
+      writeFileSync(path, JSON.stringify(await portal()), { mode: 0o600 });
+      await client.linkSeat('poet');
+      expect((await by('seat', 'mint', 'poet', '--dry-run')).stdout).toBe('poet: minted (dry run)\n');
+      expect((await seatOf('poet'))?.keys).toEqual([]);
+      expect((await by('seat', 'mint', 'poet')).stdout).toBe('poet: minted\n');
+      expect((await by('seat', 'whoami', 'poet')).stdout).toContain('the issuer portal, which accepts it');
+      expect((await runAs('poet')).stdout).toContain('works under the seat of the role poet');
+      const [first] = (await seatOf('poet'))?.keys ?? [];
+      expect((await by('seat', 'rotate', 'poet', '--dry-run')).stdout).toBe('poet: rotated (dry run)\n');
+      expect((await seatOf('poet'))?.keys[0]?.id).toBe(first?.id);
+      expect((await by('seat', 'rotate', 'poet')).stdout).toBe('poet: rotated\n');
+      expect((await seatOf('poet'))?.keys).toHaveLength(1);
+      expect((await by('seat', 'list')).stdout).toMatch(/poet .*tok_.*, of portal/);
+      const other = await run('seat', 'revoke', 'poet');
+      expect([other.code, other.stdout]).toEqual([1, expect.stringContaining('made by the issuer portal')]);
+      expect((await by('seat', 'revoke', 'poet', '--dry-run')).stdout).toBe('poet: revoked (dry run)\n');
+      expect((await seatOf('poet'))?.keys).toHaveLength(1);
+      expect((await by('seat', 'revoke', 'poet')).stdout).toBe('poet: revoked\n');
+      expect((await seatOf('poet'))?.keys).toEqual([]);
+    });
+
+    it('are taken from where an operator put them, and forgotten once they are revoked', async () => {
+      const { id } = await client.linkSeat('guest');
+      const { key, keyId } = await client.mintSeatKey(id, 'put in');
+      const secret = join(home.folder, 'guest-key');
+      writeFileSync(secret, `${key}\n`, { mode: 0o600 });
+      writeFileSync(path, JSON.stringify({ version: 1, name: 'ops', kind: 'static', keys: { guest: { keyId, from: { file: secret } } } }));
+      expect((await by('seat', 'mint', 'guest')).stdout).toBe('guest: minted\n');
+      expect((await by('seat', 'whoami', 'guest')).stdout).toContain('the issuer ops, which accepts it');
+      expect((await by('seat', 'mint', 'coder')).stdout).toContain('offers no key for this role');
+      expect((await by('seat', 'revoke', 'guest')).stdout).toContain('has no way to end keys');
+      await client.revokeSeatKey(keyId);
+      expect((await by('seat', 'revoke', 'guest')).stdout).toBe('guest: revoked (it was already gone there)\n');
+    });
+
+    it('say what is wrong with the file, and print no secret', async () => {
+      writeFileSync(path, '{}');
+      const refused = await by('seat', 'mint', 'coder');
+      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('issuer_invalid')]);
+      const token = readFileSync(admin, 'utf8').trim();
+      for (const text of shown) for (const secret of [/fcs_/, new RegExp(token)]) expect(text).not.toMatch(secret);
+    });
+  });
+
+  it('would be linked, and are not, by a dry run', async () => {
+    const seats = await client.seats();
+    expect((await run('seat', 'link', 'newcomer', '--dry-run')).stdout).toContain('a seat would be made, with 1 turn at once');
+    expect((await run('seat', 'link', 'coder', '--turns', '9', '--dry-run')).stdout).toContain('would be changed, with 9 turns');
+    expect(await client.seats()).toEqual(seats);
   });
 
   it('are refused by name where that is none', async () => {

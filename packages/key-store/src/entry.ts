@@ -9,6 +9,8 @@ const entrySchema = z.strictObject({
   createdAt: z.string().max(64),
   lastVerifiedAt: z.string().max(64).optional(),
   keyId: z.string().min(1).max(200).optional(),
+  issuer: z.string().min(1).max(64).optional(),
+  expiresAt: z.string().max(64).optional(),
 });
 
 /** A record as JSON. */
@@ -26,11 +28,13 @@ export function parseEntry(text: string): StoredKey | undefined {
   }
   const parsed = entrySchema.safeParse(json);
   if (!parsed.success) return undefined;
-  const { key, lastVerifiedAt, keyId, ...rest } = parsed.data;
+  const { key, lastVerifiedAt, keyId, issuer, expiresAt, ...rest } = parsed.data;
   return {
     ...rest,
     key: new SeatKey(key),
     ...(lastVerifiedAt === undefined ? {} : { lastVerifiedAt }),
     ...(keyId === undefined ? {} : { keyId }),
+    ...(issuer === undefined ? {} : { issuer }),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
   };
 }

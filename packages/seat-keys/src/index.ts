@@ -13,9 +13,12 @@ export { noteVerified, type VerifiedNote } from './note-verified.ts';
 export {
   formatKeyAddress,
   type Issuer,
+  type IssuerReply,
+  type IssuerStatus,
   type KeyAddress,
   type KeyStore,
   type MintReply,
+  type MintRequest,
   type StoreChange,
   type StoredKey,
   type StoreRead,

@@ -1,4 +1,4 @@
-import type { Issuer, KeyAddress, KeyStore, StoreChange, StoredKey, StoreRead } from './ports.ts';
+import type { Issuer, IssuerStatus, KeyAddress, KeyStore, MintReply, MintRequest, StoreChange, StoredKey, StoreRead } from './ports.ts';
 import type { MintOutcomeKind } from './reasons.ts';
 import { SeatKey } from './seat-key.ts';
 import { describeStoreError, type StoreError, storeErrorOf } from './store-error.ts';
@@ -75,7 +75,7 @@ export async function askMintRight(
   facts: { readonly connected: boolean; readonly seatsLinked: number },
 ): Promise<'yes' | 'no' | 'unknown'> {
   if (!facts.connected || facts.seatsLinked === 0) return 'unknown';
-  const { status } = await issuer.askMintRight().catch(() => ({ status: 'unreachable' as const }));
+  const { status } = await askSafely(() => issuer.askMintRight());
   if (status === 403) return 'no';
   return isSuccess(status) ? 'yes' : 'unknown';
 }
@@ -86,7 +86,11 @@ async function mintOne(run: MintRun, store: KeyStore, target: SeatTarget): Promi
   const address = addressOf(run, seatId);
   const known = await readSafely(store, address);
   if (known.status === 'unreadable') return failed(role, `whether a key is stored could not be read: ${describeStoreError(known.error)}`);
-  if (known.status === 'found') return { role, outcome: 'already_stored' };
+  if (known.status === 'found') {
+    const { expiresAt } = known.record;
+    const isOver = expiresAt !== undefined && expiresAt <= run.now;
+    return { role, outcome: 'already_stored', ...(isOver ? { detail: 'it has ended by itself: rotate it' } : {}) };
+  }
   if (run.dryRun === true) return { role, outcome: 'minted', detail: 'dry run' };
   const minted = await mintKey(run, role, seatId);
   if (minted.status !== 'minted') return { role, outcome: minted.status, detail: minted.detail };
@@ -94,26 +98,52 @@ async function mintOne(run: MintRun, store: KeyStore, target: SeatTarget): Promi
   return trouble === undefined ? { role, outcome: 'minted' } : failed(role, trouble);
 }
 
-/** A key that the server has just made, or why there is none. */
+/** A key that the issuer has just made, or why there is none. */
 export type Minted =
-  | { readonly status: 'minted'; readonly key: SeatKey; readonly keyId: string }
+  | { readonly status: 'minted'; readonly key: SeatKey; readonly keyId: string; readonly expiresAt?: string }
   | { readonly status: 'forbidden' | 'failed'; readonly detail: string };
 
 export async function mintKey(run: MintRun, role: string, seatId: string): Promise<Minted> {
-  const name = `firecrew ${run.nodeName} ${role}`;
+  const request = { seatId, role, name: `firecrew ${run.nodeName} ${role}` };
+  const reply = await askSafely(() => run.issuer.mint(request));
+  return judgeReply(run.issuer, request, reply, reply.keyId);
+}
+
+/** What an answer with a new key is worth; `keyId` is the id that the key would be revoked by. */
+export function judgeReply(issuer: Issuer, request: MintRequest, reply: MintReply, keyId: string | undefined): Minted {
+  const who = describeIssuer(issuer);
   const none = (detail: string): Minted => ({ status: 'failed', detail });
-  const reply = await run.issuer.mint({ seatId, name }).catch(() => ({ status: 'unreachable' as const }));
-  if (reply.status === 403) return { status: 'forbidden', detail: 'the server does not let this account mint seat keys' };
-  if (reply.status === 'unreachable') return none(`the server gave no answer; look there for a key called "${name}" and revoke it`);
-  if (!isSuccess(reply.status)) return none(`the server answered ${reply.status}`);
-  const { key, keyId } = 'key' in reply ? reply : {};
-  if (key === undefined || key.reveal() === '') return none('the answer of the server holds no key');
+  const look = `look there for a key called "${request.name}" and revoke it`;
+  if (reply.status === 403) return { status: 'forbidden', detail: `${who} does not let this account mint seat keys` };
+  if (reply.status === 'not_offered') return none(`${who} offers no key for this role; nothing was sent`);
+  if (reply.status === 'unreachable') return none(`${who} gave no answer that counts; ${look}`);
+  if (!isSuccess(reply.status)) return none(`${who} answered ${reply.status}`);
+  const { key, expiresAt } = reply;
+  if (key === undefined || key.reveal() === '') return none(`the answer of ${who} holds no key; ${look}`);
   if (keyId === undefined || keyId === '') {
     return none(
-      `the server gave a key without an id, which could never be revoked, so it was thrown away: A LIVE KEY called "${name}" EXISTS; revoke it on the server`,
+      `${who} gave a key without an id, which could never be revoked, so it was thrown away: A LIVE KEY called "${request.name}" EXISTS; revoke it there`,
     );
   }
-  return { status: 'minted', key, keyId };
+  return { status: 'minted', key, keyId, ...(expiresAt === undefined ? {} : { expiresAt }) };
+}
+
+/** Why a stored key is none of this issuer's; undefined where it is. Its id means nothing to another one, or means another key. */
+export function foreignKey(issuer: Issuer, record: StoredKey): string | undefined {
+  if (record.issuer === issuer.name) return undefined;
+  const whose = record.issuer === undefined ? 'the server itself' : `the issuer ${safeId(record.issuer)}`;
+  return `the stored key was made by ${whose}, and here ${describeIssuer(issuer)} is asked: end it with the settings that it was minted with; it was kept`;
+}
+
+/** An issuer as it is called in a message. */
+export function describeIssuer({ name }: Issuer): string {
+  return name === undefined ? 'the server' : `the issuer ${safeId(name)}`;
+}
+
+/** What went wrong with a revocation, after "the server ...". */
+export function describeStatus(status: IssuerStatus): string {
+  if (status === 'not_offered') return 'has no way to end keys';
+  return status === 'unreachable' ? 'gave no answer' : `answered ${status}`;
 }
 
 /** Stores a new key; one that cannot be stored is taken back, and what became of it is the answer. */
@@ -121,26 +151,35 @@ export async function storeMinted(
   run: MintRun,
   store: KeyStore,
   seatId: string,
-  { key, keyId }: { readonly key: SeatKey; readonly keyId: string },
+  { key, keyId, expiresAt }: Extract<Minted, { status: 'minted' }>,
 ): Promise<string | undefined> {
-  const record = { key, keyId, seatId, workspaceId: run.workspaceId, createdAt: run.now };
+  const { name } = run.issuer;
+  const more = { ...(name === undefined ? {} : { issuer: name }), ...(expiresAt === undefined ? {} : { expiresAt }) };
+  const record = { key, keyId, seatId, workspaceId: run.workspaceId, createdAt: run.now, ...more };
   const stored = await writeSafely(store, addressOf(run, seatId), record);
   return stored.status === 'done' ? undefined : await takeBack(run.issuer, keyId, stored.error);
 }
 
-export async function revokeSafely(
-  issuer: Issuer,
-  keyId: string,
-  successor?: string,
-): Promise<{ readonly status: number | 'unreachable' }> {
-  return await issuer.revoke(keyId, ...(successor === undefined ? [] : [{ successor }])).catch(() => ({ status: 'unreachable' as const }));
+/** The answer of an issuer; one that throws, by whatever text, gave none. */
+export async function askSafely<Reply extends { readonly status: IssuerStatus }>(
+  ask: () => Promise<Reply>,
+): Promise<Reply | { readonly status: 'unreachable'; readonly key?: never; readonly keyId?: never; readonly expiresAt?: never }> {
+  try {
+    return await ask();
+  } catch {
+    return { status: 'unreachable' };
+  }
+}
+
+export async function revokeSafely(issuer: Issuer, keyId: string, successor?: string): Promise<{ readonly status: IssuerStatus }> {
+  return await askSafely(() => issuer.revoke(keyId, ...(successor === undefined ? [] : [{ successor }])));
 }
 
 async function takeBack(issuer: Issuer, keyId: string, error: StoreError): Promise<string> {
   const why = `the new key could not be stored: ${describeStoreError(error)}`;
   const { status } = await revokeSafely(issuer, keyId);
   if (isSuccess(status) || status === 404) return `${why}; it was taken back`;
-  return `${why}; the key ${safeId(keyId)} IS STILL VALID AND HELD BY NOBODY: revoke it on the server`;
+  return `${why}; the key ${safeId(keyId)} IS STILL VALID AND HELD BY NOBODY: ${describeIssuer(issuer)} ${describeStatus(status)}; revoke it there`;
 }
 
 /** Proves the store writable by a throw-away entry that is read back and cleared; gives what is wrong with it. */
@@ -192,7 +231,7 @@ export async function clearSafely(store: KeyStore, address: KeyAddress): Promise
   }
 }
 
-export function isSuccess(status: number | 'unreachable'): boolean {
+export function isSuccess(status: IssuerStatus): boolean {
   return typeof status === 'number' && status >= 200 && status < 300;
 }
 

@@ -20,8 +20,12 @@ export interface StoredKey {
   readonly createdAt: string;
   /** When the server last accepted the key, ISO 8601; absent where it was never used. */
   readonly lastVerifiedAt?: string;
-  /** The server's id of the key; a record without it cannot be revoked. */
+  /** The issuer's id of the key; a record without it cannot be revoked. */
   readonly keyId?: string;
+  /** Name of the issuer that made it ({@link Issuer.name}); absent for the server itself. Only that one can end it. */
+  readonly issuer?: string;
+  /** When it ends by itself, ISO 8601; absent where the issuer says nothing of it. */
+  readonly expiresAt?: string;
 }
 
 /** What reading a store gave. "Nothing there" and "could not read" never look alike. */
@@ -40,21 +44,43 @@ export interface KeyStore {
   clear(address: KeyAddress): Promise<StoreChange>;
 }
 
-/** The server's answer to a mint, unjudged. */
-export interface MintReply {
-  /** HTTP status, or `unreachable` where no answer came. */
-  readonly status: number | 'unreachable';
-  readonly key?: SeatKey;
-  readonly keyId?: string;
+/** How an issuer answered: an HTTP status, `unreachable` where no answer came that counts, `not_offered` where it has no such call and nothing was sent. */
+export type IssuerStatus = number | 'unreachable' | 'not_offered';
+
+/** An issuer's answer without more. */
+export interface IssuerReply {
+  readonly status: IssuerStatus;
 }
 
-/** Makes and ends keys on the server. */
+/** The issuer's answer to a mint, unjudged. */
+export interface MintReply extends IssuerReply {
+  readonly key?: SeatKey;
+  readonly keyId?: string;
+  /** ISO 8601. */
+  readonly expiresAt?: string;
+}
+
+/** What a key is made for. */
+export interface MintRequest {
+  readonly seatId: string;
+  readonly role: string;
+  /** Shown by the issuer: who holds the key. */
+  readonly name: string;
+}
+
+/** Makes and ends keys: the server itself, or another that makes keys which it accepts. */
 export interface Issuer {
-  mint(request: { readonly seatId: string; readonly name: string }): Promise<MintReply>;
-  /** Gives the HTTP status. A `successor` is the id of a live key of the same seat under which what runs goes on. */
-  revoke(keyId: string, options?: { readonly successor?: string }): Promise<{ readonly status: number | 'unreachable' }>;
-  /** Asks the server for the right to mint itself, which is another than the right to list. */
-  askMintRight(): Promise<{ readonly status: number | 'unreachable' }>;
+  /** What its keys are stored with; absent for the server itself. */
+  readonly name?: string;
+  mint(request: MintRequest): Promise<MintReply>;
+  /** 404 of a key that is gone or never was. A `successor` is the id of a live key of the same seat under which what runs goes on. */
+  revoke(keyId: string, options?: { readonly successor?: string }): Promise<IssuerReply>;
+  /** Puts a new key in the place of one in one step, with the same id or another. Absent where that is a mint and a revocation. */
+  rotate?(keyId: string, request: MintRequest): Promise<MintReply>;
+  /** Whether a key is accepted now: success, or 404 where it is not. Absent where only the server that it is for can say so. */
+  verify?(key: SeatKey, keyId: string | undefined): Promise<IssuerReply>;
+  /** Asks for the right to mint itself, which is another than the right to list. */
+  askMintRight(): Promise<IssuerReply>;
 }
 
 /** One text for an address, the same for no other. Throws `key_address_invalid` for an empty part. */

@@ -1,4 +1,17 @@
-import { addressOf, clearSafely, isSuccess, openSafely, readSafely, type SeatContext, type SeatTarget, safeId } from './mint-seat-keys.ts';
+import {
+  addressOf,
+  clearSafely,
+  describeIssuer,
+  describeStatus,
+  foreignKey,
+  isSuccess,
+  openSafely,
+  readSafely,
+  revokeSafely,
+  type SeatContext,
+  type SeatTarget,
+  safeId,
+} from './mint-seat-keys.ts';
 import type { KeyStore } from './ports.ts';
 import type { RevokeOutcomeKind } from './reasons.ts';
 import { describeStoreError } from './store-error.ts';
@@ -26,21 +39,21 @@ async function revokeOne(run: SeatContext, store: KeyStore, target: SeatTarget):
   const known = await readSafely(store, address);
   if (known.status === 'unreadable') return failed(role, `whether a key is stored could not be read: ${describeStoreError(known.error)}`);
   if (known.status === 'absent') return { role, outcome: 'not_stored' };
+  const foreign = foreignKey(run.issuer, known.record);
+  if (foreign !== undefined) return failed(role, foreign);
   const { keyId } = known.record;
   if (keyId === undefined || keyId === '') {
     return failed(role, 'the stored key has no id: revoke it by hand on the server, then remove the local copy; it was kept');
   }
   if (run.dryRun === true) return { role, outcome: 'revoked', detail: 'dry run' };
-  const { status } = await run.issuer.revoke(keyId).catch(() => ({ status: 'unreachable' as const }));
-  if (!isSuccess(status) && status !== 404) {
-    const answer = status === 'unreachable' ? 'gave no answer' : `answered ${status}`;
-    return failed(role, `the server ${answer}; the key ${safeId(keyId)} is kept here`);
-  }
+  const { status } = await revokeSafely(run.issuer, keyId);
+  if (!isSuccess(status) && status !== 404)
+    return failed(role, `${describeIssuer(run.issuer)} ${describeStatus(status)}; the key ${safeId(keyId)} is kept here`);
   const cleared = await clearSafely(store, address);
   if (cleared.status === 'failed') {
     return failed(role, `the key is revoked on the server, but the local copy could not be removed: ${describeStoreError(cleared.error)}`);
   }
-  return status === 404 ? { role, outcome: 'revoked', detail: 'it was already gone on the server' } : { role, outcome: 'revoked' };
+  return status === 404 ? { role, outcome: 'revoked', detail: 'it was already gone there' } : { role, outcome: 'revoked' };
 }
 
 function failed(role: string, detail: string): RevokeOutcome {

@@ -44,7 +44,7 @@ describe('revoking', () => {
     expect((await revokeSeatKeys({ ...context, targets }))[0]).toEqual({
       role: 'coder',
       outcome: 'revoked',
-      detail: 'it was already gone on the server',
+      detail: 'it was already gone there',
     });
     expect(has('s1')).toBe(false);
   });

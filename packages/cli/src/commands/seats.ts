@@ -8,15 +8,16 @@ import {
   renderOutcome,
   revokeSeatKeys,
   rotateSeatKeys,
+  type StoredKey,
   type StoreRead,
 } from '@firecrew/seat-keys';
 import { EXIT, UsageError } from '../exit-codes.ts';
+import { openIssuer } from '../issuers/open-issuer.ts';
 import { cleanLine } from '../render/clean-text.ts';
 import { renderTable } from '../render/table.ts';
 import { isAccepted, noteAccepted } from '../seats/choose-seat.ts';
 import { addressOfSeat, openSeatDesk, PAIRING_ROLE, type SeatDesk, targetsOf } from '../seats/seat-desk.ts';
-import { ServerIssuer } from '../seats/server-issuer.ts';
-import type { CommandContext, Connection } from './context.ts';
+import { type CommandContext, type Connection, settingsOf } from './context.ts';
 import { withServer } from './missions.ts';
 
 /** One line of what became of a role. */
@@ -51,11 +52,20 @@ export function renderSeats(seats: readonly SeatView[], stored: readonly string[
 export async function seatLinkCommand(
   context: CommandContext,
   role: string,
-  options: { readonly turns: string | undefined; readonly json: boolean },
+  options: { readonly turns: string | undefined; readonly dryRun: boolean; readonly json: boolean },
 ): Promise<number> {
   demandRole(role);
   const maxTurns = readTurns(options.turns);
   return await withServer(context, async ({ client }) => {
+    if (options.dryRun) {
+      const change = planLink(
+        (await client.seats()).find((item) => item.role === role),
+        maxTurns,
+      );
+      if (options.json) context.out.line(JSON.stringify({ role, dryRun: true, ...change }));
+      else context.out.line(`${role}: ${describeLink(change)} (dry run)`);
+      return EXIT.completed;
+    }
     const seat = await client.linkSeat(role, maxTurns === undefined ? {} : { maxTurns });
     if (options.json) context.out.line(JSON.stringify(seat));
     else {
@@ -66,6 +76,22 @@ export async function seatLinkCommand(
     }
     return EXIT.completed;
   });
+}
+
+/** What linking would change: `made`, `linked` again, `changed` in its turns, or nothing (`same`). */
+export function planLink(seat: SeatView | undefined, maxTurns: number | undefined): { readonly would: string; readonly maxTurns: number } {
+  const turns = maxTurns ?? seat?.maxTurns ?? DEFAULT_SEAT_TURNS;
+  if (seat === undefined) return { would: 'made', maxTurns: turns };
+  if (!seat.linked) return { would: 'linked', maxTurns: turns };
+  return { would: seat.maxTurns === turns ? 'same' : 'changed', maxTurns: turns };
+}
+
+function describeLink({ would, maxTurns }: { readonly would: string; readonly maxTurns: number }): string {
+  const turns = `${maxTurns} ${maxTurns === 1 ? 'turn' : 'turns'} at once`;
+  if (would === 'same') return `nothing would change: it is linked, with ${turns}`;
+  return would === 'made'
+    ? `a seat would be made, with ${turns}`
+    : `the seat would be ${would === 'linked' ? 'linked again' : 'changed'}, with ${turns}`;
 }
 
 /** `firecrew seat unlink ROLE` */
@@ -123,9 +149,12 @@ export async function seatWhoamiCommand(context: CommandContext, role: string | 
       context.out.line(json ? JSON.stringify(desk.self) : renderWhoami(desk.self));
       return EXIT.completed;
     }
-    const { reason, self } = await askAs(desk, connection, role);
-    if (json) context.out.line(JSON.stringify(self ?? { role, reason: reason?.reason }));
+    const { reason, self, stored } = await askAs(desk, connection, role);
+    const said = stored === undefined ? undefined : await askIssuer(context, desk, connection, stored);
+    if (json)
+      context.out.line(JSON.stringify({ ...(self ?? { role, reason: reason?.reason }), ...(said === undefined ? {} : { issuer: said }) }));
     else if (self !== undefined) context.out.line(renderWhoami(self));
+    if (!json && said !== undefined) context.out.line(renderIssuer(said));
     if (reason === undefined) return EXIT.completed;
     context.out.note(explainReason(reason, { role, viewer: desk.self.mayManageSeats ? 'administrator' : 'member' }));
     return EXIT.failed;
@@ -136,16 +165,41 @@ async function askAs(
   desk: SeatDesk,
   connection: Connection,
   role: string,
-): Promise<{ self?: Whoami; reason?: Parameters<typeof explainReason>[0] }> {
+): Promise<{ self?: Whoami; reason?: Parameters<typeof explainReason>[0]; stored?: StoredKey }> {
   const seat = desk.seats.find((item) => item.role === role && item.linked);
   if (seat === undefined) return { reason: { reason: role === PAIRING_ROLE ? 'role_never_seated' : 'seat_not_linked' } };
   const stored = await desk.store.read(addressOfSeat(desk, seat.id));
   if (stored.status === 'absent') return { reason: { reason: 'no_key_stored' } };
   if (stored.status === 'unreadable') return { reason: { reason: 'store_unreadable', storeError: stored.error } };
   const client = connection.as(stored.record.key.reveal());
-  if (!(await isAccepted(client, seat.id))) return { reason: { reason: 'key_rejected' } };
+  if (!(await isAccepted(client, seat.id))) return { reason: { reason: 'key_rejected' }, stored: stored.record };
   await noteAccepted(desk, seat.id, stored);
-  return { self: await client.whoami() };
+  return { self: await client.whoami(), stored: stored.record };
+}
+
+/** What the issuer of a key says of it, where that is another than the server; `accepts` is null where it did not say. */
+interface IssuerSays {
+  readonly name: string;
+  readonly accepts: boolean | null;
+}
+
+async function askIssuer(
+  context: CommandContext,
+  desk: SeatDesk,
+  connection: Connection,
+  stored: StoredKey,
+): Promise<IssuerSays | undefined> {
+  if (stored.issuer === undefined) return undefined;
+  const none = { name: stored.issuer, accepts: null };
+  const issuer = await openIssuer(settingsOf(context, connection.home), { desk, connection, env: context.env });
+  if (issuer.name !== stored.issuer || issuer.verify === undefined) return none;
+  const { status } = await issuer.verify(stored.key, stored.keyId);
+  return status === 404 ? { ...none, accepts: false } : { ...none, accepts: typeof status === 'number' && status < 300 ? true : null };
+}
+
+function renderIssuer({ name, accepts }: IssuerSays): string {
+  const says = accepts === null ? 'did not say whether it accepts it' : accepts ? 'accepts it' : 'does not accept it';
+  return `the key was made by the issuer ${cleanLine(name, 40)}, which ${says}`;
 }
 
 function renderWhoami({ name, role, seat, tokenId, workspace, mayManageSeats }: Whoami): string {
@@ -166,7 +220,7 @@ async function withKeys(
       workspace: desk.workspace,
       workspaceId: desk.self.workspace.id,
       openStore: async () => desk.store,
-      issuer: new ServerIssuer(desk.client),
+      issuer: await openIssuer(settingsOf(context, connection.home), { desk, connection, env: context.env }),
       dryRun: options.dryRun,
       targets: targetsOf(desk.seats, options.roles, unlinkedToo),
       nodeName: hostname(),
@@ -189,8 +243,14 @@ export function exitOf(outcomes: readonly Outcome[], named: readonly string[]): 
 function describeRead(read: StoreRead): string {
   if (read.status === 'absent') return 'no';
   if (read.status === 'unreadable') return `unreadable: ${describeStoreError(read.error)}`;
-  const { keyId, lastVerifiedAt } = read.record;
-  return `${keyId ?? 'yes'}${lastVerifiedAt === undefined ? '' : `, accepted ${lastVerifiedAt.slice(0, 16).replace('T', ' ')}`}`;
+  const { keyId, lastVerifiedAt, issuer, expiresAt } = read.record;
+  const minute = (time: string): string => time.slice(0, 16).replace('T', ' ');
+  return [
+    keyId ?? 'yes',
+    ...(issuer === undefined ? [] : [`of ${issuer}`]),
+    ...(lastVerifiedAt === undefined ? [] : [`accepted ${minute(lastVerifiedAt)}`]),
+    ...(expiresAt === undefined ? [] : [`ends ${minute(expiresAt)}`]),
+  ].join(', ');
 }
 
 function endedMissions({ missions }: SeatRevoked): string {

@@ -11,7 +11,8 @@ A key in danger: revoke it, and what runs under it is ended. A key that is only 
   $ firecrew seat revoke coder
   $ firecrew seat rotate coder
 
-Keys lie encrypted in this home, and FIRECREW_SEAT_KEY_<seat id> stands before them. No command prints one.
+Keys lie encrypted in this home, or with "keyStore": "keychain" in the keychain of the system; FIRECREW_SEAT_KEY_<seat id> stands before them. The
+server makes them, or the issuer that "seatIssuer" describes. No command prints one.
 Exit codes: 0 done or nothing to do, 1 something failed or a role that was named has no seat, 2 wrong usage.`;
 
 /** The commands of `firecrew seat`. */
@@ -26,6 +27,7 @@ export function addSeats(program: Command, command: AddCommand): void {
     .addHelpText('after', example('list --json'));
   add('link <role>', 'make the seat of a role, or link it again')
     .option('--turns <n>', 'turns that may run under it at once (default: as it is; 1 for a new seat)')
+    .addOption(dryRun())
     .addOption(json())
     .addHelpText('after', example('link coder --turns 2'));
   add('unlink <role>', 'revoke all keys of a seat and end what runs under it')

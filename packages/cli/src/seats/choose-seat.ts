@@ -50,10 +50,11 @@ export async function chooseSeat(
   return settle(resolve(true), desk, wish.role);
 }
 
-/** Whether the server takes a key for that of the seat. */
-export async function isAccepted(client: Pick<FirecrewClient, 'whoami'>, seatId: string): Promise<boolean> {
+/** Whether the server takes a key for that of the seat, or of any seat where none is named. */
+export async function isAccepted(client: Pick<FirecrewClient, 'whoami'>, seatId?: string): Promise<boolean> {
   try {
-    return (await client.whoami()).seat?.id === seatId;
+    const { seat } = await client.whoami();
+    return seat !== null && (seatId === undefined || seat.id === seatId);
   } catch (error) {
     if (error instanceof FirecrewApiError && error.status === 401) return false;
     throw error;

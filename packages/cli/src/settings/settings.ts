@@ -86,6 +86,7 @@ export const settingsSchema = z.strictObject({
   setupLayers: setupLayersSchema.nullable().optional(),
   modelRoutes: modelRoutesSchema.optional(),
   egressProxy: egressProxySettingsSchema.nullable().optional(),
+  seatIssuer: z.string().startsWith('/', 'must be an absolute path').nullable().optional(),
   keyStore: z.enum(['files', 'keychain']).optional(),
   seatFallback: z.enum(['never', 'missing_key', 'always']).optional(),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error']).optional(),
@@ -123,6 +124,7 @@ export const SETTING_VARIABLES: readonly string[] = [
   'FIRECREW_FIRECRACKER_PROGRAM',
   'FIRECREW_FIRECRACKER_IMAGE',
   'FIRECREW_KEY_STORE',
+  'FIRECREW_SEAT_ISSUER',
   'FIRECREW_LOG_LEVEL',
 ];
 
@@ -152,6 +154,7 @@ export function settingsOfEnvironment(env: Environment): Record<string, unknown>
     logLevel: set('FIRECREW_LOG_LEVEL'),
     bubblewrap: set('FIRECREW_BUBBLEWRAP'),
     keyStore: set('FIRECREW_KEY_STORE'),
+    seatIssuer: set('FIRECREW_SEAT_ISSUER'),
     policyFile: set('FIRECREW_POLICY_FILE'),
   };
   for (const [key, value] of Object.entries(plain)) if (value !== undefined) found[key] = value;

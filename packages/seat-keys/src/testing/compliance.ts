@@ -1,4 +1,4 @@
-import type { Issuer, KeyAddress, KeyStore, StoredKey } from '../ports.ts';
+import type { Issuer, IssuerStatus, KeyAddress, KeyStore, StoredKey } from '../ports.ts';
 import { SeatKey } from '../seat-key.ts';
 
 /** One rule that every adapter of a port keeps. `run` throws where it does not; each gets a fresh subject. */
@@ -15,6 +15,8 @@ const record = (key: string): StoredKey => ({
   createdAt: '2026-01-01T00:00:00.000Z',
   lastVerifiedAt: '2026-01-02T00:00:00.000Z',
   keyId: 'key-1',
+  issuer: 'portal',
+  expiresAt: '2027-01-01T00:00:00.000Z',
 });
 const strangers: readonly KeyAddress[] = [
   { ...here, serverHost: 'two.example.com' },
@@ -103,6 +105,8 @@ export const readOnlyKeyStoreCases: readonly ComplianceCase<(held: readonly (rea
   },
 ];
 
+const request = { seatId: 'seat-1', role: 'coder', name: 'firecrew node coder' };
+
 /** What every issuer does, against a server that lets the caller mint. */
 export const issuerCases: readonly ComplianceCase<Issuer>[] = [
   {
@@ -112,8 +116,8 @@ export const issuerCases: readonly ComplianceCase<Issuer>[] = [
   {
     name: 'gives a new key with an id for each mint',
     run: async (issuer) => {
-      const first = await issuer.mint({ seatId: 'seat-1', name: 'firecrew node coder' });
-      const second = await issuer.mint({ seatId: 'seat-1', name: 'firecrew node coder' });
+      const first = await issuer.mint(request);
+      const second = await issuer.mint(request);
       for (const reply of [first, second])
         expectThat(isSuccess(reply.status) && reply.key !== undefined && reply.keyId !== undefined, 'a mint gave no key or no id');
       expectThat(first.keyId !== second.keyId, 'two keys have one id');
@@ -123,15 +127,36 @@ export const issuerCases: readonly ComplianceCase<Issuer>[] = [
   {
     name: 'revokes a key once, and says 404 of one that is gone or never was',
     run: async (issuer) => {
-      const { keyId = '' } = await issuer.mint({ seatId: 'seat-1', name: 'firecrew node coder' });
+      const { keyId = '' } = await issuer.mint(request);
       expectThat(isSuccess((await issuer.revoke(keyId)).status), 'the key was not revoked');
       expectThat((await issuer.revoke(keyId)).status === 404, 'a revoked key was revoked again');
       expectThat((await issuer.revoke('never-was')).status === 404, 'an unknown key was revoked');
     },
   },
+  {
+    name: 'verifies a key until it is revoked, where it can',
+    run: async (issuer) => {
+      const { key, keyId = '' } = await issuer.mint(request);
+      if (issuer.verify === undefined || key === undefined) return;
+      expectThat(isSuccess((await issuer.verify(key, keyId)).status), 'a live key was not accepted');
+      await issuer.revoke(keyId);
+      expectThat((await issuer.verify(key, keyId)).status === 404, 'a revoked key was accepted');
+    },
+  },
+  {
+    name: 'puts a new key in the place of an old one, where it does so in one step',
+    run: async (issuer) => {
+      const { key, keyId = '' } = await issuer.mint(request);
+      if (issuer.rotate === undefined) return;
+      const next = await issuer.rotate(keyId, request);
+      expectThat(isSuccess(next.status) && next.key !== undefined, 'there is no new key');
+      expectThat(next.key?.reveal() !== key?.reveal(), 'the new key is the old one');
+      expectThat((await issuer.rotate('never-was', request)).status === 404, 'an unknown key was exchanged');
+    },
+  },
 ];
 
-function isSuccess(status: number | 'unreachable'): boolean {
+function isSuccess(status: IssuerStatus): boolean {
   return typeof status === 'number' && status >= 200 && status < 300;
 }
 

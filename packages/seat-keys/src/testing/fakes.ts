@@ -1,9 +1,12 @@
 import {
   formatKeyAddress,
   type Issuer,
+  type IssuerReply,
+  type IssuerStatus,
   type KeyAddress,
   type KeyStore,
   type MintReply,
+  type MintRequest,
   type StoreChange,
   type StoredKey,
   type StoreRead,
@@ -52,8 +55,8 @@ export class FakeKeyStore implements KeyStore {
 /** Answers of a {@link FakeIssuer} that differ from success; they may throw. */
 export interface FakeIssuerAnswers {
   readonly onMint?: (seatId: string) => MintReply | undefined;
-  readonly onRevoke?: (keyId: string) => number | 'unreachable' | undefined;
-  readonly right?: number | 'unreachable';
+  readonly onRevoke?: (keyId: string) => IssuerStatus | undefined;
+  readonly right?: IssuerStatus;
 }
 
 /** A server in memory. `requests` lists all it was asked, `live` the ids of the keys that are valid. */
@@ -68,7 +71,7 @@ export class FakeIssuer implements Issuer {
     this.#answers = answers;
   }
 
-  async mint(request: { readonly seatId: string; readonly name: string }): Promise<MintReply> {
+  async mint(request: MintRequest): Promise<MintReply> {
     this.requests.push(`mint ${request.seatId}`);
     const answer = this.#answers.onMint?.(request.seatId);
     if (answer !== undefined) return answer;
@@ -79,14 +82,19 @@ export class FakeIssuer implements Issuer {
     return { status: 201, key: new SeatKey(`secret-of-${keyId}`), keyId };
   }
 
-  async revoke(keyId: string, options: { readonly successor?: string } = {}): Promise<{ readonly status: number | 'unreachable' }> {
+  async revoke(keyId: string, options: { readonly successor?: string } = {}): Promise<IssuerReply> {
     this.requests.push(`revoke ${keyId}${options.successor === undefined ? '' : ` for ${options.successor}`}`);
     const status = this.#answers.onRevoke?.(keyId);
     if (status !== undefined) return { status };
     return { status: this.live.delete(keyId) ? 204 : 404 };
   }
 
-  async askMintRight(): Promise<{ readonly status: number | 'unreachable' }> {
+  async verify(key: SeatKey): Promise<IssuerReply> {
+    const keyId = key.reveal().replace('secret-of-', '');
+    return { status: this.live.has(keyId) ? 200 : 404 };
+  }
+
+  async askMintRight(): Promise<IssuerReply> {
     this.requests.push('right');
     return { status: this.#answers.right ?? 200 };
   }
