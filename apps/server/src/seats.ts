@@ -1,9 +1,17 @@
 import { CodedError, newId } from '@firecrew/base';
-import { DEFAULT_SEAT_TURNS, type SeatRevoked, type SeatView } from '@firecrew/protocol';
+import {
+  DEFAULT_SEAT_TURNS,
+  MAX_SEAT_ATTEMPTS,
+  type SeatBudgetChange,
+  type SeatDetail,
+  type SeatRevoked,
+  type SeatView,
+} from '@firecrew/protocol';
 import { type Transaction, tables } from '@firecrew/store';
 import { and, asc, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import type { ServerContext } from './context.ts';
 import { driveMission } from './driver/drive-mission.ts';
+import { budgetView, changeBudget, readSeatNumbers, seatAttempts, useView } from './seat-budgets.ts';
 
 /** Code of the notice that a mission whose seat was revoked gets, and first word of the detail of its turns. */
 export const SEAT_REVOKED = 'seat_revoked';
@@ -24,34 +32,63 @@ export async function listSeats(context: ServerContext, workspaceId: string): Pr
     .innerJoin(missions, eq(missions.id, turns.missionId))
     .where(and(eq(missions.workspaceId, workspaceId), sql`${attempts.state} <> 'ended'`))
     .groupBy(missions.seatId);
-  return rows.map(({ id, role, linked, maxTurns, createdAt }) => ({
+  const numbersOf = await readSeatNumbers(
+    context.db,
+    rows.map(({ id }) => id),
+  );
+  return rows.map(({ id, role, linked, maxTurns, leaseMs, budget, createdAt }) => ({
     id,
     role,
     linked,
     maxTurns,
     turns: held.find((item) => item.seatId === id)?.turns ?? 0,
     keys: keys.flatMap((key) => (key.seatId === id ? [{ id: key.id, name: key.name, createdAt: key.createdAt.toISOString() }] : [])),
+    leaseMs,
+    budget: budgetView(budget),
+    use: useView(numbersOf(id)),
     createdAt: createdAt.toISOString(),
   }));
 }
 
-/** Makes the seat of a role, or links it again: the same seat, so that what it did stays with it. */
+/** One seat with its newest attempts. Throws `seat_not_found`. */
+export async function showSeat(context: ServerContext, workspaceId: string, seatId: string): Promise<SeatDetail> {
+  const seat = (await listSeats(context, workspaceId)).find((item) => item.id === seatId);
+  if (seat === undefined) throw seatNotFound(seatId);
+  return { seat, attempts: await seatAttempts(context.db, seatId, MAX_SEAT_ATTEMPTS) };
+}
+
+/** Makes the seat of a role, or links it again: the same seat, so that what it did stays with it. Of a budget, what is not said stays. */
 export async function linkSeat(
   context: ServerContext,
   workspaceId: string,
-  wish: { readonly role: string; readonly maxTurns?: number | undefined },
+  wish: {
+    readonly role: string;
+    readonly maxTurns?: number | undefined;
+    readonly leaseMs?: number | null | undefined;
+    readonly budget?: SeatBudgetChange | undefined;
+  },
 ): Promise<SeatView> {
   const { seats } = tables;
-  const { role, maxTurns } = wish;
-  const [row] = await context.db
-    .insert(seats)
-    .values({ id: newId('seat'), workspaceId, role, maxTurns: maxTurns ?? DEFAULT_SEAT_TURNS })
-    .onConflictDoUpdate({
-      target: [seats.workspaceId, seats.role],
-      set: { linked: true, ...(maxTurns === undefined ? {} : { maxTurns }) },
-    })
-    .returning({ id: seats.id });
-  const found = (await listSeats(context, workspaceId)).find((seat) => seat.id === row?.id);
+  const { role, maxTurns, leaseMs } = wish;
+  const id = await context.db.transaction(async (tx) => {
+    const made = { id: newId('seat'), workspaceId, role, maxTurns: maxTurns ?? DEFAULT_SEAT_TURNS };
+    await tx
+      .insert(seats)
+      .values(made)
+      .onConflictDoNothing({ target: [seats.workspaceId, seats.role] });
+    const which = and(eq(seats.workspaceId, workspaceId), eq(seats.role, role));
+    const [row] = await tx.select().from(seats).where(which).for('no key update');
+    if (row === undefined) throw seatNotFound(role);
+    const set = {
+      linked: true,
+      budget: changeBudget(row.budget, wish.budget),
+      ...(maxTurns === undefined ? {} : { maxTurns }),
+      ...(leaseMs === undefined ? {} : { leaseMs }),
+    };
+    await tx.update(seats).set(set).where(which);
+    return row.id;
+  });
+  const found = (await listSeats(context, workspaceId)).find((seat) => seat.id === id);
   if (found === undefined) throw seatNotFound(role);
   return found;
 }

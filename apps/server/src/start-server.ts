@@ -38,6 +38,7 @@ import { NodeRegistry } from './nodes/node-registry.ts';
 import { EgressCounters } from './policy/egress-counters.ts';
 import { PolicyDesk } from './policy/policy-desk.ts';
 import { tellNodes } from './policy/tell-nodes.ts';
+import { settleSeat } from './seat-budgets.ts';
 
 /** A server that listens. */
 export interface RunningServer {
@@ -98,6 +99,7 @@ async function compose(config: ServerConfig, log: Logger, version: string, datab
     db,
     planner: topologyPlanner,
     endOf,
+    settleSeat,
     wake: async (missionId, tx) => await wakeups.queue?.wake(missionIdOf(missionId), { tx }),
   });
   const context: ServerContext = {

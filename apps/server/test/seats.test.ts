@@ -157,6 +157,29 @@ describe('turns of a seat', () => {
   });
 });
 
+describe('the lease of a seat', () => {
+  it('ends by time: a turn runs no longer than it, and no longer than the mission wants', async () => {
+    const seat = await post<Seat>('/v1/seats', { role: 'coder', maxTurns: 3, leaseMs: 60_000 });
+    const { key } = await mint(seat);
+    node = await FakeNode.connect(server);
+    const limits = async (turnTimeoutMs?: number) => {
+      const phases = [{ kind: 'research', task: 'x', allowEmpty: true }];
+      const more = turnTimeoutMs === undefined ? {} : { turnTimeoutMs };
+      await post(
+        '/v1/missions',
+        { title: 'T', repository: { kind: 'none' }, phases, agent: { command: 'true' }, allowUnisolated: true, ...more },
+        key,
+      );
+      return (await node?.accept())?.spec.limits.turnTimeoutMs;
+    };
+    expect([await limits(), await limits(30_000)]).toEqual([60_000, 30_000]);
+    await post('/v1/seats', { role: 'coder', leaseMs: null });
+    expect(await limits(90_000)).toBe(90_000);
+    for (const leaseMs of [0, 8 * 24 * 3_600_000])
+      expect((await server.call('POST', '/v1/seats', { json: { role: 'coder', leaseMs } })).status).toBe(400);
+  });
+});
+
 describe('many turns of a busy seat', () => {
   it('keep no other turn from being placed, however many there are', async () => {
     const { key } = await mint(await link('coder', 1));

@@ -57,9 +57,12 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   fleet: async (context, call) => await (await import('./commands/fleet.ts')).fleetCommand(context, json(call)),
   'node token': async (context, call) => await (await import('./commands/fleet.ts')).nodeTokenCommand(context, json(call)),
   'seat list': async (context, call) => await (await import('./commands/seats.ts')).seatListCommand(context, json(call)),
+  'seat show': async (context, call) => await (await import('./commands/seat-show.ts')).seatShowCommand(context, first(call), json(call)),
   'seat link': async (context, call) => {
-    const options = { turns: text(call, 'turns'), dryRun: flag(call, 'dryRun'), json: json(call) };
-    return await (await import('./commands/seats.ts')).seatLinkCommand(context, first(call), options);
+    const { BUDGET_FLAGS } = await import('./seats/seat-budget.ts');
+    const budget = Object.fromEntries(Object.keys(BUDGET_FLAGS).map((name) => [name, text(call, name)]));
+    const options = { turns: text(call, 'turns'), lease: text(call, 'lease'), budget, dryRun: flag(call, 'dryRun'), json: json(call) };
+    return await (await import('./commands/seat-link.ts')).seatLinkCommand(context, first(call), options);
   },
   'seat unlink': async (context, call) => {
     const options = { dryRun: flag(call, 'dryRun'), json: json(call) };

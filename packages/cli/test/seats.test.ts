@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { exitOf, renderSeats } from '../src/commands/seats.ts';
 import { HttpIssuer } from '../src/issuers/http-issuer.ts';
 import { parseIssuer } from '../src/issuers/issuer-file.ts';
+import { readBudget, renderUse } from '../src/seats/seat-budget.ts';
 import { targetsOf } from '../src/seats/seat-desk.ts';
 import { ServerIssuer } from '../src/seats/server-issuer.ts';
 import { TestHome } from './command.ts';
@@ -52,6 +53,36 @@ describe('which seats a command is about', () => {
   });
 });
 
+describe('the budget of a seat', () => {
+  const use = { day: { tokens: 5, money: 0.5 }, total: { tokens: 70, money: 1 }, held: { tokens: 0, money: 0 }, attempts: 2 };
+  const none = { turnTokens: null, dayTokens: null, totalTokens: null, turnMoney: null, dayMoney: null, totalMoney: null };
+  it.each([
+    ['nothing of a server of before budgets', {}, ''],
+    ['what was used where nothing is bounded', { use, budget: none }, '70 tokens, 1 in money'],
+    [
+      'each bound with what was used of it',
+      { use, budget: { ...none, dayTokens: 9, totalMoney: 3 } },
+      '5 of 9 tokens today, 1 of 3 in money in all',
+    ],
+    [
+      'what is held',
+      { use: { ...use, held: { tokens: 4, money: 0.25 } }, budget: { ...none, dayTokens: 9 } },
+      '5 of 9 tokens today, 4 tokens held, 0.25 in money held',
+    ],
+  ])('shows %s', (_what, seatUse, text) => expect(renderUse(seatUse)).toBe(text));
+
+  it.each([
+    ['nothing', {}, undefined],
+    ['a bound', { dayTokens: '1000' }, { dayTokens: 1000 }],
+    ['none, which takes it away', { totalMoney: 'none', turnMoney: '0.5' }, { totalMoney: null, turnMoney: 0.5 }],
+  ])('is read from %s', (_what, texts, change) => expect(readBudget(texts)).toEqual(change));
+
+  it.each([{ dayTokens: '999' }, { dayTokens: '1000.5' }, { dayMoney: '0' }, { dayMoney: '-1' }, { dayMoney: '1e3' }, { turnTokens: '' }])(
+    'is refused as %j',
+    (texts) => expect(() => readBudget(texts)).toThrow(expect.objectContaining({ code: 'usage_wrong' })),
+  );
+});
+
 describe('the issuer, by what the server answers', () => {
   const failing = (status: number | null) => {
     const fail = async (): Promise<never> => {
@@ -91,6 +122,11 @@ describe('seats with a server', () => {
       'echo done > done.txt',
       '--no-wait',
     );
+  const seatBudget = async (role: string) => {
+    const found = (await client.seats()).find((item) => item.role === role);
+    if (found === undefined) throw new Error(`no seat of the role ${role}`);
+    return found;
+  };
   const shown: string[] = [];
   const run = async (...args: string[]) => {
     const ended = await home.run(...args);
@@ -249,6 +285,32 @@ describe('seats with a server', () => {
       const token = readFileSync(admin, 'utf8').trim();
       for (const text of shown) for (const secret of [/fcs_/, new RegExp(token)]) expect(text).not.toMatch(secret);
     });
+  });
+
+  it('are bounded in what they use, part by part, and show it', async () => {
+    expect((await run('seat', 'link', 'spender', '--day-tokens', '200000', '--total-money', '2.5')).code).toBe(0);
+    expect((await run('seat', 'link', 'spender', '--day-tokens', 'none', '--turn-tokens', '5000')).code).toBe(0);
+    expect((await seatBudget('spender')).budget).toMatchObject({ turnTokens: 5_000, dayTokens: null, totalMoney: 2.5 });
+    expect((await run('seat', 'list')).stdout).toMatch(/spender .*0 of 2.5 in money in all/);
+    const showed = await run('seat', 'show', 'spender');
+    expect(showed.stdout).toContain('used: 0 of 2.5 in money in all');
+    expect(showed.stdout).toContain('no turn has run under it yet');
+    expect(parse((await run('seat', 'show', 'spender', '--json')).stdout)).toMatchObject({ attempts: [], seat: { use: { attempts: 0 } } });
+    expect((await run('seat', 'link', 'spender', '--day-tokens', '9000', '--dry-run')).stdout).toContain(
+      'would be changed, with 1 turn at once, dayTokens 9000',
+    );
+    expect((await seatBudget('spender')).budget?.dayTokens).toBeNull();
+    expect((await run('seat', 'link', 'spender', '--lease', '90m')).code).toBe(0);
+    expect((await seatBudget('spender')).leaseMs).toBe(5_400_000);
+    expect((await run('seat', 'link', 'spender', '--lease', 'none', '--dry-run')).stdout).toContain('leases without a term');
+    expect((await run('seat', 'link', 'spender', '--lease', '90m', '--dry-run')).stdout).toContain('nothing would change');
+    for (const args of [
+      ['link', 'spender', '--lease', 'long'],
+      ['show', 'nobody'],
+      ['link', 'spender', '--day-tokens', '999'],
+      ['link', 'spender', '--day-money', 'much'],
+    ])
+      expect([args, (await home.run('seat', ...args)).code]).toEqual([args, 2]);
   });
 
   it('would be linked, and are not, by a dry run', async () => {

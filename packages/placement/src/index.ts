@@ -18,8 +18,20 @@ export {
   type Survey,
   surveyNodes,
 } from './choose-placement.ts';
+export {
+  type AttemptEnd,
+  type BudgetAmount,
+  type BudgetCap,
+  type BudgetGrant,
+  type BudgetUse,
+  chargeAttempt,
+  grantBudget,
+  holdGrant,
+  MIN_GRANT,
+  type SeatBudget,
+} from './grant-budget.ts';
 export { type FitNode, judgeNode, type NodeVerdict, type PlacementNeed, type UnfitNode } from './judge-node.ts';
-export { judgeSeat, type SeatBusy, type SeatRoom } from './judge-seat.ts';
+export { judgeSeat, type SeatBusy, type SeatFree, type SeatRoom } from './judge-seat.ts';
 export {
   BASELINE_SETTLE_MS,
   DISK_PER_PROCESS_MIB,

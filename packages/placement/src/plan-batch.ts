@@ -1,4 +1,5 @@
 import { type Placement, placeOn, refusePlacement } from './choose-placement.ts';
+import { type BudgetCap, holdGrant } from './grant-budget.ts';
 import { judgeNode, type PlacementNeed } from './judge-node.ts';
 import { judgeSeat, type SeatRoom } from './judge-seat.ts';
 import type { NodeRecord } from './node-record.ts';
@@ -28,6 +29,8 @@ export interface BatchRequest {
 export interface BatchPlacement {
   readonly vmId: string;
   readonly placement: Placement;
+  /** What a chosen turn is given of its seat's budget; absent where that has none. */
+  readonly grant?: BudgetCap;
 }
 
 /**
@@ -43,8 +46,9 @@ export function planBatch(request: BatchRequest): readonly BatchPlacement[] {
   const seats = new Map((request.seats ?? []).map((seat) => [seat.id, seat]));
   return request.turns.map((turn) => {
     const seat = turn.seatId === undefined ? undefined : seats.get(turn.seatId);
-    const busy = turn.seatId === undefined ? undefined : judgeSeat(turn.seatId, seat);
-    if (busy !== undefined) return { vmId: turn.vmId, placement: busy };
+    const judged = turn.seatId === undefined ? undefined : judgeSeat(turn.seatId, seat);
+    if (judged !== undefined && judged.verdict !== 'free') return { vmId: turn.vmId, placement: judged };
+    const grant = judged?.grant;
     const view = viewOf(views, turn, () => rankFit(records.map((node) => judgeNode(node, turn, sizings, request.nowMs))));
     const placement = placeTurn(view, turn, indexOf);
     const index = placement.verdict === 'chosen' ? indexOf.get(placement.nodeId) : undefined;
@@ -52,14 +56,20 @@ export function planBatch(request: BatchRequest): readonly BatchPlacement[] {
     if (placement.verdict === 'chosen' && index !== undefined && node !== undefined) {
       const next = { ...node, reserved: [...node.reserved, { vmId: turn.vmId, driver: placement.driver, ...placement.claim }] };
       records[index] = next;
-      if (seat !== undefined) seats.set(seat.id, { ...seat, held: seat.held + 1 });
+      if (seat !== undefined) seats.set(seat.id, heldBy(seat, grant));
       for (const each of views.values()) {
         each.ranking.replace(index, judgeNode(next, each.need, sizings, request.nowMs));
         each.refusal = undefined;
       }
     }
-    return { vmId: turn.vmId, placement };
+    return { vmId: turn.vmId, placement, ...(placement.verdict === 'chosen' && grant !== undefined ? { grant } : {}) };
   });
+}
+
+/** A seat with one more turn under it. */
+function heldBy(seat: SeatRoom, grant: BudgetCap | undefined): SeatRoom {
+  const budget = seat.budget === undefined || grant === undefined ? {} : { budget: holdGrant(seat.budget, grant) };
+  return { ...seat, held: seat.held + 1, ...budget };
 }
 
 /** The fleet as turns of one need see it. */

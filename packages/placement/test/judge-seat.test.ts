@@ -20,14 +20,14 @@ describe('a seat', () => {
     ['that was narrowed below what it holds has none', room({ maxTurns: 1, held: 2 }), false],
     ['that is not known has none', undefined, false],
   ])('%s', (_what, seat, free) => {
-    expect(judgeSeat('s', seat) === undefined).toBe(free);
+    expect(judgeSeat('s', seat).verdict === 'free').toBe(free);
   });
 
   it('says which role is busy, with its numbers, and does not speak of a full fleet', () => {
     const busy = judgeSeat('s', room({ held: 2 }));
     expect(busy).toMatchObject({ verdict: 'seat_busy', transient: true });
-    expect(busy?.message).toContain('role coder allows 2 at once, and 2 turns run');
-    expect(busy?.message).not.toContain('capacity');
+    expect(busy).toHaveProperty('message', expect.stringContaining('role coder allows 2 at once, and 2 turns run'));
+    expect(JSON.stringify(busy)).not.toContain('capacity');
   });
 });
 

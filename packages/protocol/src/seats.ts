@@ -1,10 +1,15 @@
 import * as z from 'zod';
-import { countSchema, timeSchema, workspaceIdSchema } from './values.ts';
+import { attemptSchema, countSchema, durationMsSchema, missionIdSchema, timeSchema, turnIdSchema, workspaceIdSchema } from './values.ts';
 
 /** Turns that one seat may be allowed at once. */
 export const MAX_SEAT_TURNS = 1_000;
 /** Turns of a seat at once where nothing is said. */
 export const DEFAULT_SEAT_TURNS = 1;
+
+/** Least tokens, and least money in its unit, that a budget of a seat may be: what an attempt is given at least. */
+export const MIN_SEAT_BUDGET = { tokens: 1_000, money: 0.001 } as const;
+/** Most of either. */
+export const MAX_SEAT_BUDGET = { tokens: 1_000_000_000_000, money: 1_000_000_000 } as const;
 
 const ID_TAIL = '[0-9a-hjkmnp-tv-z]{16}';
 export const seatIdSchema = z
@@ -26,6 +31,33 @@ export const seatRefSchema = z.object({
 });
 export type SeatRef = z.infer<typeof seatRefSchema>;
 
+const tokensSchema = z.int().min(MIN_SEAT_BUDGET.tokens).max(MAX_SEAT_BUDGET.tokens).nullable();
+const moneySchema = z.number().min(MIN_SEAT_BUDGET.money).max(MAX_SEAT_BUDGET.money).nullable();
+/** What the turns of a seat may use of model routes; null bounds nothing. Money is in the unit of the nodes' price tables. */
+const budgetShape = {
+  turnTokens: tokensSchema.describe('Most that one attempt is given.'),
+  dayTokens: tokensSchema.describe('For all attempts placed on one day, UTC.'),
+  totalTokens: tokensSchema.describe('For all attempts ever.'),
+  turnMoney: moneySchema,
+  dayMoney: moneySchema,
+  totalMoney: moneySchema,
+};
+export const seatBudgetSchema = z.object(budgetShape);
+export type SeatBudgetView = z.infer<typeof seatBudgetSchema>;
+/** Changes of a budget: what is absent stays as it is. */
+export const seatBudgetChangeSchema = z.strictObject(budgetShape).partial();
+export type SeatBudgetChange = z.infer<typeof seatBudgetChangeSchema>;
+
+const spentSchema = z.object({ tokens: z.int().min(0), money: z.number().min(0) });
+/** What the turns of a seat have used. */
+export const seatUseSchema = z.object({
+  day: spentSchema.describe('Charged for attempts placed today, UTC.'),
+  total: spentSchema.describe('Charged for all that have ended.'),
+  held: spentSchema.describe('Given to attempts that run.'),
+  attempts: countSchema.describe('Attempts that have ended.'),
+});
+export type SeatUse = z.infer<typeof seatUseSchema>;
+
 export const seatKeyViewSchema = z.object({
   id: seatKeyIdSchema,
   name: z.string(),
@@ -36,8 +68,11 @@ export const seatViewSchema = z.object({
   role: seatRoleSchema,
   linked: z.boolean().describe('False: no key of it is accepted, and nothing runs under it.'),
   maxTurns: z.int().min(1).max(MAX_SEAT_TURNS).describe('Turns that may run under it at once.'),
+  leaseMs: durationMsSchema.nullable().optional().describe('Longest that one turn may run under it, in ms; null leaves that to the turn.'),
   turns: countSchema.describe('Turns that run under it now.'),
   keys: z.array(seatKeyViewSchema).describe('Keys that are accepted.'),
+  budget: seatBudgetSchema.optional().describe('Absent from a server of before budgets.'),
+  use: seatUseSchema.optional().describe('Absent from a server of before budgets.'),
   createdAt: timeSchema,
 });
 export type SeatView = z.infer<typeof seatViewSchema>;
@@ -46,6 +81,8 @@ export const seatListSchema = z.object({ seats: z.array(seatViewSchema) });
 export const linkSeatRequestSchema = z.strictObject({
   role: seatRoleSchema,
   maxTurns: z.int().min(1).max(MAX_SEAT_TURNS).optional().describe('Absent: as it is, for a new seat 1.'),
+  leaseMs: durationMsSchema.nullable().optional().describe('Absent: as it is, for a new seat null.'),
+  budget: seatBudgetChangeSchema.optional(),
 });
 export const mintSeatKeyRequestSchema = z.strictObject({
   name: z.string().trim().min(1).max(200).describe('For people: who holds the key.'),
@@ -66,6 +103,26 @@ export const revokeSeatKeyRequestSchema = z.strictObject({
 export const seatRevokedSchema = z.object({ id: z.string(), missions: z.array(z.string()).describe('Missions that are being ended.') });
 export type SeatRevoked = z.infer<typeof seatRevokedSchema>;
 
+/** What one attempt of a seat was given and charged with; null where it had no budget, or has not ended. */
+export const seatAttemptSchema = z.object({
+  missionId: missionIdSchema,
+  turnId: turnIdSchema,
+  attempt: attemptSchema,
+  state: z.enum(['reserved', 'accepted', 'ended']),
+  outcome: z.string().nullable().describe('Kind of the outcome.'),
+  startedAt: timeSchema,
+  grant: z.object({ tokens: z.int().nullable(), money: z.number().nullable() }).nullable(),
+  charge: spentSchema.nullable(),
+});
+export type SeatAttempt = z.infer<typeof seatAttemptSchema>;
+/** Attempts of one seat that an answer holds. */
+export const MAX_SEAT_ATTEMPTS = 100;
+export const seatDetailSchema = z.object({
+  seat: seatViewSchema,
+  attempts: z.array(seatAttemptSchema).describe('The newest, newest first.'),
+});
+export type SeatDetail = z.infer<typeof seatDetailSchema>;
+
 /** Whom a token stands for. */
 export const whoamiSchema = z.object({
   tokenId: z.string(),
@@ -81,6 +138,7 @@ export type Whoami = z.infer<typeof whoamiSchema>;
 export const seatPaths = {
   whoami: '/v1/whoami',
   seats: '/v1/seats',
+  seat: (id: string) => `/v1/seats/${id}`,
   unlink: (id: string) => `/v1/seats/${id}/unlink`,
   keys: (id: string) => `/v1/seats/${id}/keys`,
   revoke: (keyId: string) => `/v1/seat-keys/${keyId}/revoke`,

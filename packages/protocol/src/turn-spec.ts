@@ -102,6 +102,12 @@ export const turnSpecSchema = z.strictObject({
     checkpointEveryMs: durationMsSchema,
     logBytes: countSchema.describe('Log bytes kept per attempt; more are dropped and counted.'),
   }),
+  modelBudget: z
+    .strictObject({ tokens: z.int().min(1).nullable(), micros: z.int().min(1).nullable() })
+    .optional()
+    .describe(
+      'What the attempt may use of its model route, as its share of the budget of its seat; absent where that has none. Null bounds nothing.',
+    ),
   lease: z.strictObject({
     ttlMs: durationMsSchema,
     selfStopAtMs: durationMsSchema.describe('Time without a renewal after which the shim stops itself.'),

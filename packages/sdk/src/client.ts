@@ -28,9 +28,12 @@ import {
   policyExplanationSchema,
   policyVerdictSchema,
   retryReplySchema,
+  type SeatBudgetChange,
+  type SeatDetail,
   type SeatRevoked,
   type SeatView,
   type ServerInfo,
+  seatDetailSchema,
   seatListSchema,
   seatPaths,
   seatRevokedSchema,
@@ -245,8 +248,16 @@ export class FirecrewClient {
     return (await sendFor(this.#context, get(seatPaths.seats), seatListSchema)).seats;
   }
 
+  /** One seat with what its newest attempts were given and charged with. */
+  async seat(seatId: string): Promise<SeatDetail> {
+    return await sendFor(this.#context, get(seatPaths.seat(encodeURIComponent(seatId))), seatDetailSchema);
+  }
+
   /** Makes the seat of a role, or links it again. For an operator's token, as are the three below. */
-  async linkSeat(role: string, options: { readonly maxTurns?: number } = {}): Promise<SeatView> {
+  async linkSeat(
+    role: string,
+    options: { readonly maxTurns?: number; readonly leaseMs?: number | null; readonly budget?: SeatBudgetChange } = {},
+  ): Promise<SeatView> {
     return await sendFor(this.#context, post(seatPaths.seats, { role, ...options }), seatViewSchema);
   }
 

@@ -20,6 +20,7 @@ export {
   type Database,
   type DatabaseFault,
   databaseFault,
+  type EndedAttempt,
   EVENTS_CHANNEL,
   LOGS_CHANNEL,
   type MissionRow,

@@ -14,6 +14,7 @@ import {
   boolean,
   check,
   customType,
+  date,
   index,
   integer,
   jsonb,
@@ -37,6 +38,19 @@ export const workspaces = pgTable('workspaces', {
   createdAt: created(),
 });
 
+/** Tokens, and millionths of a unit of money; null bounds nothing. */
+export interface SeatCap {
+  readonly tokens: number | null;
+  readonly micros: number | null;
+}
+
+/** Budget of a seat: of one attempt, of all of a day (UTC) and of all. */
+export interface SeatBudgetRow {
+  readonly turn: SeatCap;
+  readonly day: SeatCap;
+  readonly total: SeatCap;
+}
+
 /** Identities of roles in a workspace. One that is unlinked keeps its row, so that its missions still name it. */
 export const seats = pgTable(
   'seats',
@@ -49,9 +63,28 @@ export const seats = pgTable(
     linked: boolean('linked').notNull().default(true),
     /** Turns that may run under it at once. */
     maxTurns: integer('max_turns').notNull(),
+    /** Longest that one turn may run under it, in ms; null leaves that to the turn. */
+    leaseMs: bigint('lease_ms', { mode: 'number' }),
+    /** Null bounds nothing. */
+    budget: jsonb('budget').$type<SeatBudgetRow>(),
     createdAt: created(),
   },
   (table) => [uniqueIndex('seats_by_role').on(table.workspaceId, table.role), check('seat_turns', sql`${table.maxTurns} >= 1`)],
+);
+
+/** What seats were charged with, by the day (UTC) on which the attempts were placed. */
+export const seatUse = pgTable(
+  'seat_use',
+  {
+    seatId: text('seat_id')
+      .notNull()
+      .references(() => seats.id),
+    day: date('day', { mode: 'string' }).notNull(),
+    attempts: integer('attempts').notNull(),
+    tokens: bigint('tokens', { mode: 'number' }).notNull(),
+    micros: bigint('micros', { mode: 'number' }).notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.seatId, table.day] })],
 );
 
 /** Bearer tokens of the API, seat keys among them; only the SHA-256 of a token is kept. */
@@ -230,6 +263,10 @@ export const attempts = pgTable(
     verified: boolean('verified').notNull().default(false),
     demand: jsonb('demand').$type<AttemptDemand>(),
     result: jsonb('result').$type<AttemptResult>(),
+    /** What it was given of the budget of its seat: held until it ends. */
+    seatGrant: jsonb('seat_grant').$type<SeatCap>(),
+    /** What its seat was charged with when it ended. */
+    seatCharge: jsonb('seat_charge').$type<{ readonly tokens: number; readonly micros: number }>(),
     /** Last turn event applied: the next one must be this plus 1. */
     lastSeq: integer('last_seq').notNull().default(0),
     logBytes: bigint('log_bytes', { mode: 'number' }).notNull().default(0),

@@ -9,6 +9,7 @@ import type { Logger } from 'pino';
 import { BrokerDesk } from '../broker/broker-desk.ts';
 import type { ImageFetcher } from '../images/image-fetcher.ts';
 import { NodeRoutes } from '../model/node-routes.ts';
+import { limitLaunch } from '../model/seat-budget.ts';
 import { LAUNCH_FILE } from '../shim/shim-arguments.ts';
 import { readSpec, type TurnPaths, turnFolderName, turnPaths, writeWhole } from '../turn-folder/turn-folder.ts';
 import { firecrackerLaunchOf } from '../vm/firecracker-settings.ts';
@@ -206,7 +207,7 @@ export class NodeAgent {
       await this.#demandIsolation(spec);
       const paths = await this.#makeFolder(order, starting.signal);
       const serverAddresses = await this.#serverAddresses();
-      const model = await this.#routes.launchOf(spec.backend);
+      const model = limitLaunch(await this.#routes.launchOf(spec.backend), spec.modelBudget);
       starting.signal.throwIfAborted();
       this.#launch(spec, paths, { renewedAtUptimeMs: starting.renewedAtMs, serverAddresses, model });
       const keeper = await this.#keep(spec, paths, order.token, starting.renewedAtMs);

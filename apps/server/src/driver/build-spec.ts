@@ -4,7 +4,8 @@ import type { MissionAggregate, Phase, Turn } from '@firecrew/mission';
 import { DEFAULT_SIZINGS, resolveDemand } from '@firecrew/placement';
 import { type CreateMission, type Driver, driverSchema, GENERATION, type ServerMessage, turnSpecSchema } from '@firecrew/protocol';
 import { MAX_GATE_ROUNDS } from '@firecrew/stop-gate';
-import type { MissionBase } from '@firecrew/store';
+import { type MissionBase, tables } from '@firecrew/store';
+import { eq } from 'drizzle-orm';
 import type { ServerContext } from '../context.ts';
 import { attemptRow } from '../delivery/build-record.ts';
 import { turnEgress } from '../policy/turn-egress.ts';
@@ -25,6 +26,10 @@ interface Place {
   readonly workspaceId: string;
   /** The driver that placement chose. */
   readonly driver: Driver;
+  /** What the attempt was given of the budget of its seat. */
+  readonly grant: { readonly tokens: number | null; readonly micros: number | null } | null;
+  /** Longest that a turn may run under its seat, in ms; null where that is not bounded. */
+  readonly seatLeaseMs: number | null;
 }
 
 /** The order to start an attempt: its spec, the blobs it may fetch, and the token for its data calls. */
@@ -74,8 +79,16 @@ async function findPlace(context: ServerContext, missionId: string, turnId: stri
     throw new CodedError('attempt_unknown', `turn ${turnId} is not of mission ${missionId}`, { id: turnId });
   const row = await missionRow(context, missionId);
   if (row.base === null) throw new CodedError('base_missing', `mission ${missionId} has no base`, { id: missionId });
-  const driver = driverSchema.parse((await attemptRow(context, turnId, turn.attempt)).demand?.driver);
-  return { mission, phase, turn, spec: row.spec, base: row.base, workspaceId: workspaceIdOf(row.workspaceId), driver };
+  const { demand, seatGrant } = await attemptRow(context, turnId, turn.attempt);
+  const driver = driverSchema.parse(demand?.driver);
+  const seatLeaseMs = row.seatId === null ? null : await leaseOf(context, row.seatId);
+  const workspaceId = workspaceIdOf(row.workspaceId);
+  return { mission, phase, turn, spec: row.spec, base: row.base, workspaceId, driver, grant: seatGrant, seatLeaseMs };
+}
+
+async function leaseOf({ db }: ServerContext, seatId: string): Promise<number | null> {
+  const [seat] = await db.select({ leaseMs: tables.seats.leaseMs }).from(tables.seats).where(eq(tables.seats.id, seatId));
+  return seat?.leaseMs ?? null;
 }
 
 function identity({ mission, phase, turn, spec, driver }: Place, attempt: { attempt: number; epoch: number; nodeId: string }) {
@@ -97,7 +110,7 @@ function identity({ mission, phase, turn, spec, driver }: Place, attempt: { atte
   };
 }
 
-function work(context: ServerContext, { phase, spec, driver, workspaceId }: Place) {
+function work(context: ServerContext, { phase, spec, driver, workspaceId, grant, seatLeaseMs }: Place) {
   const { config } = context;
   const request = spec.phases[phase.position];
   if (request === undefined) throw new CodedError('base_missing', `phase ${phase.id} has no request`, { id: phase.id });
@@ -127,10 +140,12 @@ function work(context: ServerContext, { phase, spec, driver, workspaceId }: Plac
     egress,
     demand: { memoryMib, diskMib, vcpus },
     limits: {
-      turnTimeoutMs: spec.turnTimeoutMs ?? config.limits.turnTimeoutMs,
+      turnTimeoutMs: Math.min(spec.turnTimeoutMs ?? config.limits.turnTimeoutMs, seatLeaseMs ?? Number.POSITIVE_INFINITY),
       checkpointEveryMs: config.limits.checkpointEveryMs,
       logBytes: config.limits.logBytes,
     },
+    // Said where there is one alone: a node of before budgets refuses the turn, since it could not keep it.
+    ...(grant === null ? {} : { modelBudget: grant }),
     lease: { ttlMs, selfStopAtMs: Math.floor(ttlMs * SELF_STOP_SHARE) },
   };
 }

@@ -1,13 +1,15 @@
 import { findBackend } from '@firecrew/backend';
 import { preferNode } from '@firecrew/mission';
 import {
+  type BatchPlacement,
   type BatchTurn,
+  type BudgetCap,
   type Claim,
   type Commitment,
   DRIVERS,
   type Driver,
+  judgeSeat,
   type NodeRecord,
-  type Placement,
   planBatch,
   type SeatRoom,
   type Survey,
@@ -15,8 +17,9 @@ import {
 } from '@firecrew/placement';
 import type { MissionEventBody, NodeCapabilities } from '@firecrew/protocol';
 import { type AttemptDemand, type Database, type Transaction, tables } from '@firecrew/store';
-import { and, asc, desc, eq, inArray, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, inArray, isNotNull, sql } from 'drizzle-orm';
 import type { ServerContext } from '../context.ts';
+import { budgetOf, readSeatNumbers } from '../seat-budgets.ts';
 import { demandOf } from './demand-of.ts';
 
 /** Advisory lock of the placer: one plans at a time over all replicas. */
@@ -42,16 +45,16 @@ export async function placeTurns(context: ServerContext): Promise<void> {
   await context.db.transaction(async (tx) => {
     const locked = await tx.execute<{ ok: boolean }>(sql`select pg_try_advisory_xact_lock(${PLACER_LOCK}) as ok`);
     if (locked.rows[0]?.ok !== true) return;
-    const waiting = await waitingTurns(tx);
+    const seats = await seatRooms(tx);
+    const waiting = await waitingTurns(tx, seats);
     if (waiting.length === 0) return;
     const nodes = await nodeRecords(context, tx);
     const preferred = await preferredNodes(tx, waiting);
     const turns = waiting.map((turn) => toNeed(context, turn, nodes, preferred.get(turn.missionId)));
-    const seats = await seatRooms(tx, waiting);
     const plan = planBatch({ turns, nodes: nodes.map((item) => item.record), seats, nowMs: context.clock() });
     for (const [index, turn] of waiting.entries()) {
-      const placement = plan[index]?.placement;
-      if (placement !== undefined) await settle(context, tx, turn, placement, nodes);
+      const planned = plan[index];
+      if (planned !== undefined) await settle(context, tx, turn, planned, nodes);
     }
   });
 }
@@ -69,11 +72,15 @@ export interface KnownNode {
   readonly record: NodeRecord;
 }
 
+/** A turn that may be placed: it waits, in a mission that goes on. */
+const MAY_BE_PLACED = sql`${tables.turns.state} = 'waiting' and ${tables.missions.state} = 'running' and not ${tables.missions.cancelRequested} and not ${tables.missions.seatRevoked}`;
+
 /**
- * The turns that wait, oldest first. Those that no lease of their seat is left for come after all others, so that however many wait for a busy
- * seat, they keep nobody else out of the batch.
+ * The turns that wait, oldest first. Those that no lease or no budget of their seat is left for come after all others, so that however many wait for
+ * a busy seat, they keep nobody else out of the batch.
  */
-async function waitingTurns(tx: Transaction): Promise<WaitingTurn[]> {
+async function waitingTurns(tx: Transaction, rooms: readonly SeatRoom[]): Promise<WaitingTurn[]> {
+  const barred = rooms.filter((room) => judgeSeat(room.id, room).verdict !== 'free').map((room) => room.id);
   const { turns, missions, seats } = tables;
   const held = heldOfSeats(tx).as('held');
   const place = sql`row_number() over (partition by ${missions.seatId} order by ${missions.createdAt}, ${turns.ordinal})`;
@@ -91,10 +98,9 @@ async function waitingTurns(tx: Transaction): Promise<WaitingTurn[]> {
     .innerJoin(missions, eq(missions.id, turns.missionId))
     .leftJoin(seats, eq(seats.id, missions.seatId))
     .leftJoin(held, eq(held.seatId, missions.seatId))
-    .where(
-      sql`${turns.state} = 'waiting' and ${missions.state} = 'running' and not ${missions.cancelRequested} and not ${missions.seatRevoked}`,
-    )
+    .where(MAY_BE_PLACED)
     .orderBy(
+      ...(barred.length === 0 ? [] : [sql`coalesce(${inArray(missions.seatId, barred)}, false)`]),
       sql`${missions.seatId} is not null and ${place} > ${seats.maxTurns} - coalesce(${held.turns}, 0)`,
       asc(missions.createdAt),
       asc(turns.ordinal),
@@ -114,11 +120,19 @@ function heldOfSeats(tx: Transaction) {
     .groupBy(missions.seatId);
 }
 
-/** The linked seats of waiting turns, with the attempts under each that have not ended: under the placer's lock these are its leases. */
-async function seatRooms(tx: Transaction, waiting: readonly WaitingTurn[]): Promise<SeatRoom[]> {
-  const ids = [...new Set(waiting.flatMap((turn) => turn.seatId ?? []))];
+/**
+ * The linked seats of waiting turns, with the attempts under each that have not ended and what is left of its budget: under the placer's lock
+ * these are its leases.
+ */
+async function seatRooms(tx: Transaction): Promise<SeatRoom[]> {
+  const { missions, seats, turns } = tables;
+  const wanted = await tx
+    .selectDistinct({ id: missions.seatId })
+    .from(turns)
+    .innerJoin(missions, eq(missions.id, turns.missionId))
+    .where(and(MAY_BE_PLACED, isNotNull(missions.seatId)));
+  const ids = wanted.flatMap(({ id }) => id ?? []);
   if (ids.length === 0) return [];
-  const { seats } = tables;
   // Held until the reservations are stored: a seat that is unlinked or narrowed meanwhile waits for them, and sees them.
   const known = await tx
     .select()
@@ -127,7 +141,15 @@ async function seatRooms(tx: Transaction, waiting: readonly WaitingTurn[]): Prom
     .orderBy(asc(seats.id))
     .for('share');
   const held = await heldOfSeats(tx);
-  return known.map(({ id, role, maxTurns }) => ({ id, role, maxTurns, held: held.find((item) => item.seatId === id)?.turns ?? 0 }));
+  const numbersOf = await readSeatNumbers(
+    tx,
+    known.flatMap(({ id, budget }) => (budget === null ? [] : [id])),
+  );
+  return known.map(({ id, role, maxTurns, budget: row }) => {
+    const budget = budgetOf(row, numbersOf(id));
+    const turnsHeld = held.find((item) => item.seatId === id)?.turns ?? 0;
+    return { id, role, maxTurns, held: turnsHeld, ...(budget === undefined ? {} : { budget }) };
+  });
 }
 
 /** The node that each mission prefers, by the mission's id. */
@@ -221,7 +243,7 @@ async function settle(
   context: ServerContext,
   tx: Transaction,
   turn: WaitingTurn,
-  placement: Placement,
+  { placement, grant }: BatchPlacement,
   nodes: readonly KnownNode[],
 ): Promise<void> {
   if (placement.verdict === 'chosen') {
@@ -230,7 +252,7 @@ async function settle(
       const ids = { mission: turn.missionId, turn: turn.turnId, node: placement.nodeId };
       context.log.info({ ...ids, detail: placement.preference.detail }, 'the node of the last attempt is passed over');
     }
-    if (node !== undefined) return await reserve(context, tx, turn, node, placement.driver, placement.claim);
+    if (node !== undefined) return await reserve(context, tx, turn, node, placement.driver, placement.claim, grant);
   }
   if (
     placement.verdict === 'never_fits' ||
@@ -262,6 +284,7 @@ async function reserve(
   node: KnownNode,
   driver: Driver,
   claim: Claim,
+  grant: BudgetCap | undefined,
 ): Promise<void> {
   const input = {
     type: 'attempt_reserved',
@@ -274,7 +297,7 @@ async function reserve(
     const attempt = mission.turns.find((item) => item.id === turn.turnId)?.attempt ?? 0;
     await inner
       .update(tables.attempts)
-      .set({ demand: { driver, memoryMib: claim.memoryMib, diskMib: claim.diskMib } })
+      .set({ demand: { driver, memoryMib: claim.memoryMib, diskMib: claim.diskMib }, seatGrant: grant ?? null })
       .where(sql`${tables.attempts.turnId} = ${turn.turnId} and ${tables.attempts.attempt} = ${attempt}`);
     await inner.update(tables.missions).set({ waiting: null }).where(eq(tables.missions.id, turn.missionId));
   });

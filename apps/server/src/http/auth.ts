@@ -47,6 +47,17 @@ export async function findCaller(db: Database, request: FastifyRequest): Promise
   return { tokenId, name, workspaceId, role, ...(found.seat === null ? {} : { seat: { id: found.seat.id, role: found.seat.role } }) };
 }
 
+/** Whether the token of a caller that was found before is accepted now: of a call that goes on, before each part of its answer. */
+export async function isStillAccepted(db: Database, { tokenId, role }: Caller): Promise<boolean> {
+  const { apiTokens, seats } = tables;
+  const [found] = await db
+    .select({ linked: seats.linked })
+    .from(apiTokens)
+    .leftJoin(seats, eq(seats.id, apiTokens.seatId))
+    .where(and(eq(apiTokens.id, tokenId), isNull(apiTokens.revokedAt)));
+  return found !== undefined && (role !== 'seat' || found.linked === true);
+}
+
 function refusalOf(role: Caller['role'], access: RouteAccess | undefined): string {
   return role === 'seat'
     ? "a seat's key may create and read missions of its seat, and nothing else"

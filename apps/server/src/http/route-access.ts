@@ -30,6 +30,7 @@ export const ROUTE_ACCESS: Readonly<Record<string, RouteAccess>> = {
   'POST /v1/missions/:id/retry': 'member',
   'POST /v1/missions/:id/approve': 'member',
   'GET /v1/seats': 'member',
+  'GET /v1/seats/:id': 'member',
   'POST /v1/seats': 'operator',
   'POST /v1/seats/:id/unlink': 'operator',
   'POST /v1/seats/:id/keys': 'operator',

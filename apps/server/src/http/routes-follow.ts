@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import * as z from 'zod';
 import type { ServerContext } from '../context.ts';
-import { findCaller } from './auth.ts';
+import { findCaller, isStillAccepted } from './auth.ts';
 import { ownMission } from './routes-missions.ts';
 
 const params = z.object({ id: z.string().max(64) });
@@ -24,11 +24,13 @@ export function followRoutes(root: FastifyInstance, context: ServerContext): voi
     { sse: 'dual', schema: { params, querystring: z.object({ after: z.coerce.number().int().min(0).default(0) }) } },
     async (request, reply) => {
       const { id } = request.params;
-      await ownMission(context, await findCaller(context.db, request), id);
+      const caller = await findCaller(context.db, request);
+      await ownMission(context, caller, id);
       if (!wantsStream(request.headers.accept)) return { events: await readEvents(context, id, request.query.after) };
       let after = Math.max(request.query.after, Number(reply.sse.lastEventId ?? 0) || 0);
       const watch = context.feed.watch(id, ['events']);
       await follow(reply, watch, async () => {
+        if (!(await isStillAccepted(context.db, caller))) return 'revoked';
         const events = await readEvents(context, id, after);
         for (const event of events) await reply.sse.send({ id: String(event.seq), event: 'mission', data: event });
         after = events.at(-1)?.seq ?? after;
@@ -44,7 +46,8 @@ export function followRoutes(root: FastifyInstance, context: ServerContext): voi
     { sse: 'dual', schema: { params, querystring: z.object({ after: z.string().max(200).optional() }) } },
     async (request, reply) => {
       const { id } = request.params;
-      await ownMission(context, await findCaller(context.db, request), id);
+      const caller = await findCaller(context.db, request);
+      await ownMission(context, caller, id);
       const cursor = parseLogCursor(request.headers['last-event-id'] ?? request.query.after);
       if (!wantsStream(request.headers.accept)) {
         const chunks: LogChunk[] = [];
@@ -58,6 +61,7 @@ export function followRoutes(root: FastifyInstance, context: ServerContext): voi
       const watch = context.feed.watch(id, ['log', 'events']);
       let isLive = false;
       await follow(reply, watch, async () => {
+        if (!(await isStillAccepted(context.db, caller))) return 'revoked';
         const chunks = await readLog(context, id, cursor);
         for (const chunk of chunks) {
           advance(cursor, chunk);
@@ -77,11 +81,14 @@ function wantsStream(accept: string | undefined): boolean {
   return accept?.includes('text/event-stream') === true;
 }
 
-/** Sends until there is nothing more to come, the reader leaves, or the server stops. */
+/**
+ * Sends until there is nothing more to come, the reader leaves, the server stops, or the token that it was opened with is revoked. Then it is closed
+ * without a word of an end: who opens it again is refused.
+ */
 async function follow(
   reply: FastifyReply,
   watch: ReturnType<ServerContext['feed']['watch']>,
-  step: () => Promise<'more' | 'wait' | 'end'>,
+  step: () => Promise<'more' | 'wait' | 'end' | 'revoked'>,
 ): Promise<void> {
   const gone = new AbortController();
   reply.sse.onClose(() => gone.abort());
@@ -90,6 +97,7 @@ async function follow(
     let ending = false;
     while (!gone.signal.aborted) {
       const next = await step();
+      if (next === 'revoked') return;
       // Ended and nothing read: one more look, since the last event and the end are one transaction but two reads.
       if (next === 'end' && ending) break;
       ending = next === 'end';

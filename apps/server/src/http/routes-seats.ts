@@ -4,6 +4,7 @@ import {
   mintedSeatKeySchema,
   mintSeatKeyRequestSchema,
   revokeSeatKeyRequestSchema,
+  seatDetailSchema,
   seatListSchema,
   seatPaths,
   seatRevokedSchema,
@@ -16,7 +17,7 @@ import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import * as z from 'zod';
 import type { ServerContext } from '../context.ts';
-import { addSeatKey, linkSeat, listSeats, revokeSeatKey, unlinkSeat } from '../seats.ts';
+import { addSeatKey, linkSeat, listSeats, revokeSeatKey, showSeat, unlinkSeat } from '../seats.ts';
 import { findCaller, hashToken, newToken } from './auth.ts';
 import { mayUse } from './route-access.ts';
 
@@ -44,6 +45,11 @@ export function seatRoutes(root: FastifyInstance, context: ServerContext): void 
   app.get(seatPaths.seats, { schema: { response: { 200: seatListSchema } } }, async (request) => {
     const caller = await findCaller(context.db, request);
     return { seats: await listSeats(context, caller.workspaceId) };
+  });
+
+  app.get(seatPaths.seat(':id'), { schema: { params, response: { 200: seatDetailSchema } } }, async (request) => {
+    const caller = await findCaller(context.db, request);
+    return await showSeat(context, caller.workspaceId, request.params.id);
   });
 
   app.post(seatPaths.seats, { schema: { body: linkSeatRequestSchema, response: { 200: seatViewSchema } } }, async (request) => {

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { DEFAULT_SEAT_TURNS, MAX_SEAT_TURNS, type SeatRevoked, type SeatView, seatRoleSchema, type Whoami } from '@firecrew/protocol';
+import type { SeatRevoked, SeatView, Whoami } from '@firecrew/protocol';
 import {
   describeStoreError,
   explainReason,
@@ -16,6 +16,7 @@ import { openIssuer } from '../issuers/open-issuer.ts';
 import { cleanLine } from '../render/clean-text.ts';
 import { renderTable } from '../render/table.ts';
 import { isAccepted, noteAccepted } from '../seats/choose-seat.ts';
+import { renderUse } from '../seats/seat-budget.ts';
 import { addressOfSeat, openSeatDesk, PAIRING_ROLE, type SeatDesk, targetsOf } from '../seats/seat-desk.ts';
 import { type CommandContext, type Connection, settingsOf } from './context.ts';
 import { withServer } from './missions.ts';
@@ -44,54 +45,9 @@ export function renderSeats(seats: readonly SeatView[], stored: readonly string[
     `${seat.turns} of ${seat.maxTurns}`,
     String(seat.keys.length),
     stored[at] ?? '',
+    renderUse(seat),
   ]);
-  return renderTable(['role', 'seat', 'state', 'turns', 'live keys', 'key stored here'], rows);
-}
-
-/** `firecrew seat link ROLE` */
-export async function seatLinkCommand(
-  context: CommandContext,
-  role: string,
-  options: { readonly turns: string | undefined; readonly dryRun: boolean; readonly json: boolean },
-): Promise<number> {
-  demandRole(role);
-  const maxTurns = readTurns(options.turns);
-  return await withServer(context, async ({ client }) => {
-    if (options.dryRun) {
-      const change = planLink(
-        (await client.seats()).find((item) => item.role === role),
-        maxTurns,
-      );
-      if (options.json) context.out.line(JSON.stringify({ role, dryRun: true, ...change }));
-      else context.out.line(`${role}: ${describeLink(change)} (dry run)`);
-      return EXIT.completed;
-    }
-    const seat = await client.linkSeat(role, maxTurns === undefined ? {} : { maxTurns });
-    if (options.json) context.out.line(JSON.stringify(seat));
-    else {
-      context.out.line(
-        `seat ${seat.id} is linked for the role ${role}: ${seat.maxTurns} ${seat.maxTurns === 1 ? 'turn' : 'turns'} at once`,
-      );
-      if (seat.keys.length === 0) context.out.note(`it has no key yet: firecrew seat mint ${role}`);
-    }
-    return EXIT.completed;
-  });
-}
-
-/** What linking would change: `made`, `linked` again, `changed` in its turns, or nothing (`same`). */
-export function planLink(seat: SeatView | undefined, maxTurns: number | undefined): { readonly would: string; readonly maxTurns: number } {
-  const turns = maxTurns ?? seat?.maxTurns ?? DEFAULT_SEAT_TURNS;
-  if (seat === undefined) return { would: 'made', maxTurns: turns };
-  if (!seat.linked) return { would: 'linked', maxTurns: turns };
-  return { would: seat.maxTurns === turns ? 'same' : 'changed', maxTurns: turns };
-}
-
-function describeLink({ would, maxTurns }: { readonly would: string; readonly maxTurns: number }): string {
-  const turns = `${maxTurns} ${maxTurns === 1 ? 'turn' : 'turns'} at once`;
-  if (would === 'same') return `nothing would change: it is linked, with ${turns}`;
-  return would === 'made'
-    ? `a seat would be made, with ${turns}`
-    : `the seat would be ${would === 'linked' ? 'linked again' : 'changed'}, with ${turns}`;
+  return renderTable(['role', 'seat', 'state', 'turns', 'live keys', 'key stored here', 'used'], rows);
 }
 
 /** `firecrew seat unlink ROLE` */
@@ -255,23 +211,4 @@ function describeRead(read: StoreRead): string {
 
 function endedMissions({ missions }: SeatRevoked): string {
   return missions.length === 0 ? '' : `, and these missions are ended: ${missions.join(', ')}`;
-}
-
-function demandRole(role: string): void {
-  if (role === PAIRING_ROLE)
-    throw new UsageError('usage_wrong', `the role ${PAIRING_ROLE} is interactive and always works under the workspace's key`, { id: role });
-  if (!seatRoleSchema.safeParse(role).success)
-    throw new UsageError('usage_wrong', `${JSON.stringify(role.slice(0, 60))} is no name of a role`, {
-      id: role.slice(0, 60),
-      action: 'Use lower-case letters, digits and dashes, at most 32, a letter first.',
-    });
-}
-
-function readTurns(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const turns = /^\d{1,4}$/.test(text) ? Number(text) : 0;
-  if (turns >= 1 && turns <= MAX_SEAT_TURNS) return turns;
-  throw new UsageError('usage_wrong', `--turns ${text.slice(0, 20)} is not a number from 1 to ${MAX_SEAT_TURNS}`, {
-    action: `Leave it out for ${DEFAULT_SEAT_TURNS}.`,
-  });
 }

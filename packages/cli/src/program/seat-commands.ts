@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { BUDGET_FLAGS } from '../seats/seat-budget.ts';
 import { type AddCommand, json } from './options.ts';
 
 const SEAT_EXAMPLES = `
@@ -10,6 +11,10 @@ A seat is a role's identity in the workspace. Its key may create missions of the
 A key in danger: revoke it, and what runs under it is ended. A key that is only old: rotate it, and what runs goes on.
   $ firecrew seat revoke coder
   $ firecrew seat rotate coder
+
+What its turns use of model routes is counted, and can be bounded over all of them:
+  $ firecrew seat link coder --day-tokens 2000000
+  $ firecrew seat show coder
 
 Keys lie encrypted in this home, or with "keyStore": "keychain" in the keychain of the system; FIRECREW_SEAT_KEY_<seat id> stands before them. The
 server makes them, or the issuer that "seatIssuer" describes. No command prints one.
@@ -25,11 +30,16 @@ export function addSeats(program: Command, command: AddCommand): void {
   add('list', 'list seats, their turns and keys, and which key is stored here')
     .addOption(json())
     .addHelpText('after', example('list --json'));
-  add('link <role>', 'make the seat of a role, or link it again')
-    .option('--turns <n>', 'turns that may run under it at once (default: as it is; 1 for a new seat)')
-    .addOption(dryRun())
+  add('show <role>', 'show one seat: its budget, and what its newest turns were given and charged with')
     .addOption(json())
-    .addHelpText('after', example('link coder --turns 2'));
+    .addHelpText('after', example('show coder'));
+  const link = add('link <role>', 'make the seat of a role, or link it again').option(
+    '--turns <n>',
+    'turns that may run under it at once (default: as it is; 1 for a new seat)',
+  );
+  link.option('--lease <duration>', 'longest that one turn may run under it, or none (default: as it is; none for a new seat)');
+  for (const [flags, text] of Object.values(BUDGET_FLAGS)) link.option(flags, `${text}; none takes the bound away (default: as it is)`);
+  link.addOption(dryRun()).addOption(json()).addHelpText('after', example('link coder --turns 2 --day-tokens 2000000'));
   add('unlink <role>', 'revoke all keys of a seat and end what runs under it')
     .addOption(dryRun())
     .addOption(json())

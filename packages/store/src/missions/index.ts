@@ -4,6 +4,7 @@ export { type MissionRow, readMission } from './mission-rows.ts';
 export {
   type AlsoWrite,
   type AttemptKey,
+  type EndedAttempt,
   type MissionStoreOptions,
   type NewMission,
   PostgresMissionStore,

@@ -32,6 +32,14 @@ export interface MissionStoreOptions {
     row: MissionRow,
     mission: MissionAggregate,
   ) => Promise<Extract<MissionEventBody, { kind: 'mission.ended' }>>;
+  /** Settles attempts of a seat that a change has ended, in its transaction, after all else of it is written: each attempt once. */
+  readonly settleSeat?: (tx: Transaction, seatId: string, ended: readonly EndedAttempt[]) => Promise<void>;
+}
+
+/** An attempt that has just ended. */
+export interface EndedAttempt {
+  readonly turnId: string;
+  readonly attempt: number;
 }
 
 export interface NewMission {
@@ -113,6 +121,7 @@ export class PostgresMissionStore implements MissionStore {
       })
       .where(eq(missions.id, missionId));
     await also?.(tx, step.mission);
+    if (found.row.seatId !== null) await this.#options.settleSeat?.(tx, found.row.seatId, endedBetween(found.mission, step.mission));
     const bodies = await this.#bodies(tx, found.row, step.mission, step.facts);
     const firstSeq = await this.#append(tx, missionId, bodies);
     await this.#options.wake(missionId, tx);
@@ -261,4 +270,14 @@ async function demandSeat(tx: Transaction, { id, keyId }: { readonly id: string;
 
 function sameAttempt(key: AttemptKey) {
   return and(eq(attempts.turnId, key.turnId), eq(attempts.attempt, key.attempt), eq(attempts.epoch, key.epoch));
+}
+
+/** Attempts that had not ended before a step, and have after it. */
+function endedBetween(before: MissionAggregate, after: MissionAggregate): EndedAttempt[] {
+  return after.turns.flatMap((turn) => {
+    const old = before.turns.find((item) => item.id === turn.id);
+    if (old === turn) return [];
+    const wasOpen = (attempt: number): boolean => old?.attempts.find((item) => item.attempt === attempt)?.state !== 'ended';
+    return turn.attempts.flatMap(({ attempt, state }) => (state === 'ended' && wasOpen(attempt) ? [{ turnId: turn.id, attempt }] : []));
+  });
 }
