@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { rm, writeFile } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { writeCredential } from './support/credential-file.ts';
 import { Installation } from './support/installation.ts';
 import { withoutIsolation } from './support/isolation.ts';
 import { ModelUpstream, UPSTREAM_CA } from './support/model-upstream.ts';
@@ -17,7 +18,7 @@ describe.skipIf(missing !== '')(`a seat with a budget${missing}`, () => {
   let upstream: ModelUpstream;
   const credentialFile = join(tmpdir(), `fc-budget-${randomBytes(6).toString('hex')}`);
   beforeAll(async () => {
-    await writeFile(credentialFile, 'sk-test-0123456789abcdef0123456789\n', { mode: 0o600 });
+    await writeCredential(credentialFile, 'sk-test-0123456789abcdef0123456789\n');
     upstream = await ModelUpstream.start();
     upstream.answer = (_request, response) => {
       response.writeHead(200, { 'content-type': 'application/json' });
