@@ -59,7 +59,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   'seat list': async (context, call) => await (await import('./commands/seats.ts')).seatListCommand(context, json(call)),
   'seat show': async (context, call) => await (await import('./commands/seat-show.ts')).seatShowCommand(context, first(call), json(call)),
   'seat link': async (context, call) => {
-    const { BUDGET_FLAGS } = await import('./seats/seat-budget.ts');
+    const { BUDGET_FLAGS } = await import('./seats/budget-flags.ts');
     const budget = Object.fromEntries(Object.keys(BUDGET_FLAGS).map((name) => [name, text(call, name)]));
     const options = { turns: text(call, 'turns'), lease: text(call, 'lease'), budget, dryRun: flag(call, 'dryRun'), json: json(call) };
     return await (await import('./commands/seat-link.ts')).seatLinkCommand(context, first(call), options);

@@ -314,6 +314,7 @@ describe('seats with a server', () => {
   });
 
   it('would be linked, and are not, by a dry run', async () => {
+    await client.linkSeat('coder');
     const seats = await client.seats();
     expect((await run('seat', 'link', 'newcomer', '--dry-run')).stdout).toContain('a seat would be made, with 1 turn at once');
     expect((await run('seat', 'link', 'coder', '--turns', '9', '--dry-run')).stdout).toContain('would be changed, with 9 turns');

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { BUDGET_FLAGS } from '../seats/seat-budget.ts';
+import { BUDGET_FLAGS } from '../seats/budget-flags.ts';
 import { type AddCommand, json } from './options.ts';
 
 const SEAT_EXAMPLES = `
