@@ -1,6 +1,6 @@
 // Missions for real, from task to branch: needs the built server, node agent and bundles.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { missionEventSchema } from '@firecrew/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -21,6 +21,7 @@ beforeAll(async () => {
   git('commit', '-q', '-m', 'first');
   git('init', '-q', '--bare', join(home.folder, 'remote.git'));
   git('remote', 'add', 'origin', join(home.folder, 'remote.git'));
+  home.env.FIRECREW_CEILING = 'inside.example';
   await home.run('up');
 });
 afterAll(() => home.remove());
@@ -72,6 +73,31 @@ describe('a run', () => {
       end.commit,
     );
     expect([git('status', '--porcelain'), git('branch', '--show-current')]).toEqual(['', 'main']);
+  });
+
+  it('that is strict about the policy uploads and stores nothing that is above it', async () => {
+    const blobs = () => readdirSync(join(home.root, 'server'), { recursive: true }).filter((path) => String(path).includes('blobs')).length;
+    const missions = async (): Promise<unknown[]> => JSON.parse((await home.run('missions', '--limit', '500', '--json')).stdout);
+    const before = [blobs(), (await missions()).length];
+    writeFileSync(join(repo, 'never-sent.txt'), 'a file that was never sent before\n');
+    const { code, stdout } = await start(['--task', 'x', '--agent-cmd', 'x', '--allow', 'outside.example', '--strict-policy']).ended;
+    rmSync(join(repo, 'never-sent.txt'));
+    expect([code, JSON.parse(stdout).error.code]).toEqual([2, 'policy_above_ceiling']);
+    expect([blobs(), (await missions()).length]).toEqual(before);
+  });
+
+  it('that asks above the ceiling says so for each host, and goes on without it', async () => {
+    const args = ['--task', 'Look', '--agent-cmd', 'echo x > x.txt', '--allow', 'inside.example', '--allow', 'outside.example'];
+    const { end, kinds } = read((await start([...args, '--setup-allow', 'other.example:8443']).ended).stdout);
+    expect(end.warnings.map(({ code, part, entry }) => [code, part, entry])).toEqual([
+      ['policy_above_ceiling', 'setup', 'other.example:8443'],
+      ['policy_above_ceiling', 'run', 'outside.example'],
+    ]);
+    expect([end.exitCode, kinds.slice(0, 3)]).toEqual([0, ['mission.created', 'notice', 'notice']]);
+    const people = await home.start(['run', '--repo', '.', ...args, '--no-wait'], { cwd: repo }).ended;
+    expect(people.stdout.split('\n').filter((line) => line.includes('policy: '))).toEqual([
+      expect.stringMatching(/will not reach outside\.example: .*Ask the operator.*firecrew policy check outside\.example --mission msn_/),
+    ]);
   });
 
   it('that fails its check is a failure, and its work comes back as unverified', async () => {
@@ -160,6 +186,7 @@ describe('a run', () => {
   it.each([
     [['--task', 'x'], 2, 'usage_wrong'],
     [['--task', 'x', '--agent-cmd', 'x', '--allow', 'https://url.example/'], 2, 'allow_list_invalid'],
+    [['--task', 'x', '--agent-cmd', 'x', '--allow', 'outside.example', '--strict-policy'], 2, 'policy_above_ceiling'],
   ])('that cannot be made ends with a last line all the same: %j', async (args, exitCode, error) => {
     const { code, stdout } = await start(args).ended;
     expect([code, runEndedSchema.parse(JSON.parse(stdout))]).toMatchObject([

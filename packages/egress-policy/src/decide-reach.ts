@@ -22,6 +22,8 @@ export interface PartReach {
   /** Ceiling ∩ (backend ∪ mission). */
   readonly rules: readonly AllowRule[];
   readonly wanted: readonly WantedRule[];
+  /** Those of `wanted` that the mission and its backend's manifest ask for; the others are the policy's own. */
+  readonly asked: readonly WantedRule[];
   readonly ceiling: readonly AllowRule[] | 'no_ceiling';
   readonly unusable: readonly { readonly entry: string; readonly reason: UnusableReason; readonly message: string }[];
 }
@@ -43,15 +45,13 @@ export function reachOf(policy: OperatorPolicy, request: ReachRequest, part: Pol
     unusable.push({ entry: parsed.problem.entry, reason: 'bad_entry', message: parsed.problem.message });
     return [];
   };
-  const wanted = [
-    ...(part === 'run' ? request.backendHosts.flatMap((entry) => read(entry, `backend ${request.backend}`)) : []),
-    ...(policy.backends.get(request.backend)?.[part] ?? []),
-    ...policy.missions[part],
-    ...request.asked[part].flatMap((entry) => read(entry, 'mission')),
-  ];
+  const ofBackend = part === 'run' ? request.backendHosts.flatMap((entry) => read(entry, `backend ${request.backend}`)) : [];
+  const ofMission = request.asked[part].flatMap((entry) => read(entry, 'mission'));
+  const wanted = [...ofBackend, ...(policy.backends.get(request.backend)?.[part] ?? []), ...policy.missions[part], ...ofMission];
+  const asked = [...ofBackend, ...ofMission];
   const ceiling = policy.ceiling[part];
   const unique = [...new Map(wanted.map(({ rule }) => [formatAllowRule(rule), rule])).values()];
-  return { rules: ceiling === 'no_ceiling' ? unique : intersectRules(unique, ceiling), wanted, ceiling, unusable };
+  return { rules: ceiling === 'no_ceiling' ? unique : intersectRules(unique, ceiling), wanted, asked, ceiling, unusable };
 }
 
 /** Who has to allow what is refused, and the entry that would do it. */

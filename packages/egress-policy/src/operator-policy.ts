@@ -50,6 +50,8 @@ export interface WantedRule {
 export interface OperatorPolicy {
   readonly preset: PolicyPreset;
   readonly ceiling: Readonly<Record<PolicyPart, readonly AllowRule[] | 'no_ceiling'>>;
+  /** The ceiling as the operator wrote it, before the bound of the preset. */
+  readonly given: Readonly<Record<PolicyPart, readonly AllowRule[] | 'no_ceiling'>>;
   readonly addressRules: readonly AddressRuleInput[];
   /** Undefined where the operator bounds nothing. */
   readonly budgets: EgressBudgetsInput | undefined;
@@ -109,6 +111,7 @@ export function parseOperatorPolicy(document: PolicyDocument, registries: Regist
     policy: {
       preset: document.preset,
       ceiling: { setup: ceiling('setup'), run: ceiling('run') },
+      given: bounds,
       addressRules: document.addressRules ?? [],
       budgets: document.budgets,
       rules,

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { deliverySchema, missionEndSchema, missionStateSchema, phaseStateSchema } from './mission-event.ts';
 import { nodeCapabilitiesSchema, nodeHealthSchema } from './node-link.ts';
 import { outcomeSchema } from './outcome.ts';
+import { policyWarningSchema } from './policy-view.ts';
 import { seatRefSchema } from './seats.ts';
 import {
   addressRulesSchema,
@@ -69,6 +70,19 @@ export const phaseRequestSchema = z.strictObject({
   allowEmpty: z.boolean().default(false),
 });
 
+/** What a mission asks to reach. */
+export const egressRequestSchema = z.strictObject({
+  allow: allowListSchema.default([]),
+  setupAllow: allowListSchema.default([]),
+  addressRules: addressRulesSchema
+    .default([])
+    .describe('Hosts of the above whose addresses need not be public; an operator alone may send any.'),
+  strict: z
+    .boolean()
+    .optional()
+    .describe('Refuse the mission where the policy leaves out any of it (`policy_above_ceiling`); absent: it is told as a warning.'),
+});
+
 export const createMissionSchema = z.strictObject({
   title: z.string().trim().min(1).max(200),
   repository: repositorySourceSchema,
@@ -81,15 +95,7 @@ export const createMissionSchema = z.strictObject({
       .max(MAX_AGENT_FILES)
       .default([]),
   }),
-  egress: z
-    .strictObject({
-      allow: allowListSchema.default([]),
-      setupAllow: allowListSchema.default([]),
-      addressRules: addressRulesSchema
-        .default([])
-        .describe('Hosts of the above whose addresses need not be public; an operator alone may send any.'),
-    })
-    .default({ allow: [], setupAllow: [], addressRules: [] }),
+  egress: egressRequestSchema.default({ allow: [], setupAllow: [], addressRules: [] }),
   driver: driverSchema.optional(),
   allowUnisolated: z.boolean().default(false),
   needsModelRoute: z
@@ -113,6 +119,13 @@ export const createMissionSchema = z.strictObject({
 });
 export type CreateMission = z.infer<typeof createMissionSchema>;
 export type CreateMissionInput = z.input<typeof createMissionSchema>;
+
+/** The part of a mission that the policy judges, asked about before anything is sent. */
+export const askPolicySchema = z.strictObject({
+  backend: z.string().min(1).max(64).default('command'),
+  egress: egressRequestSchema,
+});
+export type AskPolicyInput = z.input<typeof askPolicySchema>;
 
 export const errorBodySchema = z.object({
   error: z.object({ code: z.string(), message: z.string(), action: z.string().optional(), id: z.string().optional() }),
@@ -164,6 +177,7 @@ export const missionViewSchema = missionSummarySchema.extend({
   phases: z.array(phaseViewSchema),
   waiting: z.string().nullable().describe('What a waiting turn waits for.'),
   end: missionEndSchema.nullable(),
+  warnings: z.array(policyWarningSchema).optional().describe('What it asks for and the policy left out when it was created.'),
 });
 export type MissionView = z.infer<typeof missionViewSchema>;
 
@@ -259,6 +273,7 @@ export const apiPaths = {
   artifacts: (id: string) => `/v1/missions/${id}/artifacts`,
   artifact: (id: string, artifactId: string) => `/v1/missions/${id}/artifacts/${artifactId}`,
   archive: (id: string) => `/v1/missions/${id}/archive`,
+  askPolicy: '/v1/policy/ask',
   policy: (id: string) => `/v1/missions/${id}/policy`,
   policyCheck: (id: string) => `/v1/missions/${id}/policy/check`,
   fleet: '/v1/fleet',

@@ -39,15 +39,18 @@ export {
 } from './guest-link.ts';
 export {
   type ArtifactView,
+  type AskPolicyInput,
   apiPaths,
   approveRequestSchema,
   artifactViewSchema,
+  askPolicySchema,
   attemptViewSchema,
   bytePathSchema,
   type CreateMission,
   type CreateMissionInput,
   createMissionSchema,
   type ErrorBody,
+  egressRequestSchema,
   errorBodySchema,
   type FleetView,
   fleetViewSchema,
@@ -142,9 +145,12 @@ export {
 export {
   type PolicyExplanation,
   type PolicyVerdict,
+  type PolicyWarning,
+  policyAskedSchema,
   policyExplanationSchema,
   policyPartSchema,
   policyVerdictSchema,
+  policyWarningSchema,
 } from './policy-view.ts';
 export {
   type RunRecord,

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { outcomeSchema } from './outcome.ts';
+import { policyWarningSchema } from './policy-view.ts';
 import { seatRefSchema } from './seats.ts';
 import { turnEventBodySchema } from './turn-event.ts';
 import { attemptSchema, countSchema, gitShaSchema, nodeIdSchema, phaseIdSchema, timeSchema, turnIdSchema } from './values.ts';
@@ -71,7 +72,13 @@ export const missionEventBodySchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('turn.ended'), ...turn, outcome: outcomeSchema, detail: z.string(), retrying: z.boolean() }),
   z.object({ kind: z.literal('delivery'), delivery: deliverySchema }),
   z.object({ kind: z.literal('delivery.approved'), ...phase, by: z.string() }),
-  z.object({ kind: z.literal('notice'), level: z.enum(['info', 'warning', 'error']), code: z.string(), message: z.string() }),
+  z.object({
+    kind: z.literal('notice'),
+    level: z.enum(['info', 'warning', 'error']),
+    code: z.string(),
+    message: z.string(),
+    warning: policyWarningSchema.optional().describe('Of a notice that the policy leaves out what the mission asks for.'),
+  }),
   z.object({ kind: z.literal('mission.ended'), end: missionEndSchema }),
 ]);
 export type MissionEventBody = z.infer<typeof missionEventBodySchema>;

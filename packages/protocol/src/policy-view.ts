@@ -23,6 +23,22 @@ export const policyVerdictSchema = z.object({
 });
 export type PolicyVerdict = z.infer<typeof policyVerdictSchema>;
 
+/** Something that a mission asks for and that the policy of the server leaves out, in part or as a whole. */
+export const policyWarningSchema = z.object({
+  code: z.enum(['policy_above_ceiling', 'policy_narrowed']).describe('Nothing of it passes; or a part of it does.'),
+  part: policyPartSchema,
+  origin: z.string().describe('Who asks for it: `mission`, `backend NAME` or `rule:NAME`.'),
+  entry: z.string().describe('What is asked for, as an entry of an allow-list.'),
+  leaves: z.array(z.string()).describe('What of it passes.'),
+  bound: z.enum(['ceiling', 'preset']).describe('What stands in the way.'),
+  message: z.string(),
+  action: z.string(),
+});
+export type PolicyWarning = z.infer<typeof policyWarningSchema>;
+
+/** The answer to what a mission would be told of its asking; nothing is stored. */
+export const policyAskedSchema = z.object({ warnings: z.array(policyWarningSchema) });
+
 const target = { purpose: z.enum(['setup', 'agent', 'check']), host: z.string().nullable(), port: z.int().nullable() };
 
 /** What a mission reached and what it was refused, counted from its audit. */

@@ -4,6 +4,7 @@ import { rm, stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import {
   type ArtifactView,
+  type AskPolicyInput,
   apiPaths,
   artifactViewSchema,
   type CreateMissionInput,
@@ -25,6 +26,8 @@ import {
   missionViewSchema,
   type PolicyExplanation,
   type PolicyVerdict,
+  type PolicyWarning,
+  policyAskedSchema,
   policyExplanationSchema,
   policyVerdictSchema,
   retryReplySchema,
@@ -120,6 +123,11 @@ export class FirecrewClient {
     const headers: Record<string, string> = { 'content-type': 'application/octet-stream' };
     if (digest !== undefined) headers['x-firecrew-digest'] = digest;
     return await sendFor(this.#context, { method: 'POST', path: apiPaths.uploads, body, headers }, uploadReplySchema);
+  }
+
+  /** What the policy would leave out of what a mission asks for. Nothing is stored; throws what creating it would throw for that. */
+  async askPolicy(asked: AskPolicyInput): Promise<PolicyWarning[]> {
+    return (await sendFor(this.#context, post(apiPaths.askPolicy, asked), policyAskedSchema)).warnings;
   }
 
   /** Creates a mission and launches it. */

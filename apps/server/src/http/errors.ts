@@ -14,6 +14,7 @@ const STATUS: Readonly<Record<string, number>> = {
   blob_digest_mismatch: 400,
   pack_unusable: 400,
   allow_list_invalid: 400,
+  policy_above_ceiling: 400,
   policy_rule_unknown: 400,
   policy_too_large: 400,
   driver_below_floor: 403,

@@ -1,7 +1,14 @@
 import { CodedError } from '@firecrew/base';
-import { type MissionSummary, type MissionView, missionSummarySchema, missionViewSchema, type SeatRef } from '@firecrew/protocol';
+import {
+  type MissionSummary,
+  type MissionView,
+  missionSummarySchema,
+  missionViewSchema,
+  type PolicyWarning,
+  type SeatRef,
+} from '@firecrew/protocol';
 import { type MissionRow, readMission, tables } from '@firecrew/store';
-import { asc, desc, eq } from 'drizzle-orm';
+import { and, asc, desc, eq, sql } from 'drizzle-orm';
 import type { ServerContext } from '../context.ts';
 
 /** The seat that a mission works under. */
@@ -39,6 +46,7 @@ export async function missionView(context: ServerContext, id: string): Promise<M
   if (found === undefined) throw new CodedError('mission_not_found', `mission ${id} does not exist`, { id });
   const { row, mission } = found;
   const rows = await context.db.select().from(tables.phases).where(eq(tables.phases.missionId, id)).orderBy(asc(tables.phases.position));
+  const warnings = await warningsOf(context, id);
   const attempts = await context.db
     .select({ attempt: tables.attempts, phaseId: tables.turns.phaseId })
     .from(tables.attempts)
@@ -53,6 +61,7 @@ export async function missionView(context: ServerContext, id: string): Promise<M
     repository: row.spec.repository.kind,
     waiting: row.waiting,
     end: row.end,
+    ...(warnings.length === 0 ? {} : { warnings }),
     phases: rows.map((phase) => ({
       id: phase.id,
       position: phase.position,
@@ -80,4 +89,15 @@ export async function missionView(context: ServerContext, id: string): Promise<M
       ),
     })),
   });
+}
+
+/** What the policy left out when the mission was created, as its timeline tells it. */
+async function warningsOf(context: ServerContext, id: string): Promise<PolicyWarning[]> {
+  const { events } = tables;
+  const rows = await context.db
+    .select({ body: events.body })
+    .from(events)
+    .where(and(eq(events.missionId, id), sql`${events.body}->>'kind' = 'notice'`, sql`${events.body} ? 'warning'`))
+    .orderBy(asc(events.seq));
+  return rows.flatMap(({ body }) => (body.kind === 'notice' && body.warning !== undefined ? [body.warning] : []));
 }

@@ -24,6 +24,7 @@ export const ROUTE_ACCESS: Readonly<Record<string, RouteAccess>> = {
   'GET /v1/missions/:id/archive': 'seat',
   'GET /v1/missions/:id/artifacts': 'seat',
   'GET /v1/missions/:id/artifacts/:artifact': 'seat',
+  'POST /v1/policy/ask': 'seat',
   'GET /v1/missions/:id/policy': 'seat',
   'GET /v1/missions/:id/policy/check': 'seat',
   'POST /v1/missions/:id/cancel': 'member',

@@ -6,6 +6,7 @@ import {
   type CreateMission,
   createMissionSchema,
   missionViewSchema,
+  type PolicyWarning,
   retryReplySchema,
   retryRequestSchema,
 } from '@firecrew/protocol';
@@ -17,7 +18,7 @@ import * as z from 'zod';
 import type { ServerContext } from '../context.ts';
 import { approveDelivery } from '../delivery/approve-delivery.ts';
 import { makeBase } from '../delivery/make-base.ts';
-import { checkAsked, turnEgress } from '../policy/turn-egress.ts';
+import { judgeAsked, noticesOf } from '../policy/asked-warnings.ts';
 import { type Caller, findCaller } from './auth.ts';
 import { missionSummary, missionView } from './mission-view.ts';
 
@@ -35,11 +36,11 @@ export function missionRoutes(root: FastifyInstance, context: ServerContext): vo
 
   app.post('/v1/missions', { schema: { body: createMissionSchema, response: { 201: missionViewSchema } } }, async (request, reply) => {
     const caller = await findCaller(context.db, request);
-    checkRequest(context, caller, request.body);
     const id = newId('mission');
+    const warnings = checkRequest(context, caller, request.body, id);
     const base = await makeBase(context, id, caller.workspaceId, request.body);
     const seat = caller.seat === undefined ? {} : { seat: { ...caller.seat, keyId: caller.tokenId } };
-    await context.store.create({ id, workspaceId: caller.workspaceId, spec: request.body, base, ...seat });
+    await context.store.create({ id, workspaceId: caller.workspaceId, spec: request.body, base, notices: noticesOf(warnings), ...seat });
     const launched = await context.store.apply(id, { type: 'launch' });
     // any code: a refusal of the mission's machine, listed as `RefusalCode`
     if (!launched.ok) throw new CodedError(launched.code, `mission ${id} could not be launched: ${launched.code}`, { id });
@@ -130,10 +131,9 @@ async function demandSeatLives(tx: Transaction, id: string): Promise<void> {
   });
 }
 
-function checkRequest(context: ServerContext, caller: Caller, body: CreateMission): void {
+function checkRequest(context: ServerContext, caller: Caller, body: CreateMission, id: string): PolicyWarning[] {
   findBackend(body.agent.backend);
-  checkAsked(context.policy.policy, body);
-  turnEgress(context.policy.policy, body);
+  const warnings = judgeAsked(context.policy, body, id);
   const { driverFloor } = context.config;
   if (body.driver !== undefined && !meetsFloor(body.driver, driverFloor)) {
     throw new CodedError('driver_below_floor', `the driver ${body.driver} isolates less than ${driverFloor}, which this server demands`);
@@ -141,4 +141,5 @@ function checkRequest(context: ServerContext, caller: Caller, body: CreateMissio
   if (body.egress.addressRules.length > 0 && caller.role !== 'operator')
     throw new CodedError('forbidden', 'only an operator may name addresses that are not public');
   if (body.gate.mode === 'same-vm') throw new CodedError('bad_request', 'gate.mode same-vm is not allowed by the policy of this server');
+  return warnings;
 }

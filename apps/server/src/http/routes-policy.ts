@@ -1,9 +1,10 @@
 import { describeReach } from '@firecrew/policy-file';
-import { policyExplanationSchema, policyPartSchema, policyVerdictSchema } from '@firecrew/protocol';
+import { askPolicySchema, policyAskedSchema, policyExplanationSchema, policyPartSchema, policyVerdictSchema } from '@firecrew/protocol';
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import * as z from 'zod';
 import type { ServerContext } from '../context.ts';
+import { judgeAsked } from '../policy/asked-warnings.ts';
 import { explainMission } from '../policy/explain-mission.ts';
 import { reachRequestOf } from '../policy/turn-egress.ts';
 import { findCaller } from './auth.ts';
@@ -19,6 +20,12 @@ const question = z.object({
 /** What the policy says about a mission: one target, or all that its audit holds. Nothing is run or looked up. */
 export function policyRoutes(root: FastifyInstance, context: ServerContext): void {
   const app = root.withTypeProvider<ZodTypeProvider>();
+
+  app.post('/v1/policy/ask', { schema: { body: askPolicySchema, response: { 200: policyAskedSchema } } }, async (request) => {
+    await findCaller(context.db, request);
+    const { backend, egress } = request.body;
+    return { warnings: judgeAsked(context.policy, { agent: { backend }, egress }) };
+  });
 
   app.get(
     '/v1/missions/:id/policy/check',

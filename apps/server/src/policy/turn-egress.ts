@@ -4,8 +4,11 @@ import { CodedError } from '@firecrew/base';
 import { formatAllowRule, type OperatorPolicy, type PartReach, POLICY_PARTS, type ReachRequest, reachOf } from '@firecrew/egress-policy';
 import { type CreateMission, MAX_ADDRESS_RULES, MAX_ALLOW_ENTRIES, type TurnEgress } from '@firecrew/protocol';
 
+/** The part of a mission that says what it may reach. */
+export type Asked = Pick<CreateMission, 'egress'> & { readonly agent: { readonly backend: string } };
+
 /** What a mission asks for, and its backend by itself. */
-export function reachRequestOf(spec: Pick<CreateMission, 'agent' | 'egress'>): ReachRequest {
+export function reachRequestOf(spec: Asked): ReachRequest {
   return {
     backend: spec.agent.backend,
     backendHosts: findBackend(spec.agent.backend).hosts,
@@ -14,7 +17,7 @@ export function reachRequestOf(spec: Pick<CreateMission, 'agent' | 'egress'>): R
 }
 
 /** Refuses a mission that asks for what means nothing. Throws `allow_list_invalid` and `policy_rule_unknown`. */
-export function checkAsked(policy: OperatorPolicy, spec: Pick<CreateMission, 'agent' | 'egress'>): void {
+export function checkAsked(policy: OperatorPolicy, spec: Asked): void {
   const unusable = POLICY_PARTS.flatMap((part) => reachOf(policy, reachRequestOf(spec), part).unusable);
   const bad = unusable.filter(({ reason }) => reason === 'bad_entry');
   const told = (problems: typeof unusable) => problems.map(({ message }) => message).join('; ');
@@ -32,7 +35,7 @@ export function checkAsked(policy: OperatorPolicy, spec: Pick<CreateMission, 'ag
  * The effective lists of a mission's turns: ceiling ∩ (backend ∪ mission) for each part, cut to it already, and the union of both as the
  * bound that a node applies once more. Throws `policy_too_large`.
  */
-export function turnEgress(policy: OperatorPolicy, spec: Pick<CreateMission, 'agent' | 'egress'>): TurnEgress {
+export function turnEgress(policy: OperatorPolicy, spec: Asked): TurnEgress {
   const request = reachRequestOf(spec);
   const [setup, run] = [reachOf(policy, request, 'setup'), reachOf(policy, request, 'run')];
   const [allow, setupAllow] = [textsOf(run), textsOf(setup)];

@@ -3,6 +3,7 @@ import { UsageError } from '../exit-codes.ts';
 import { cleanLine } from '../render/clean-text.ts';
 import { describeOutcome } from '../render/describe-outcome.ts';
 import { describeReason } from '../render/describe-reason.ts';
+import { renderWarning } from '../render/render-warning.ts';
 import { renderTable } from '../render/table.ts';
 import { findMission } from '../run/find-mission.ts';
 import { type CommandContext, type Connection, connectServer } from './context.ts';
@@ -69,6 +70,7 @@ export function renderMission(mission: MissionView): string[] {
   ];
   if (mission.baseCommit !== null)
     lines.push(`base    ${mission.baseCommit}${mission.baseSynthetic ? ' (made of uncommitted changes)' : ''}`);
+  for (const warning of mission.warnings ?? []) lines.push(renderWarning(warning));
   lines.push(...deniedLines(mission));
   if (mission.seat) lines.push(`seat    ${mission.seat.role} (${mission.seat.id}), key ${mission.seat.keyId}`);
   if (mission.waiting !== null) lines.push(`waiting ${cleanLine(mission.waiting)}`);

@@ -5,10 +5,11 @@ import { describeError, errorBody } from '../describe-error.ts';
 import { EXIT, exitCodeOf } from '../exit-codes.ts';
 import { cleanLine } from '../render/clean-text.ts';
 import { renderSummary } from '../render/render-summary.ts';
+import { renderWarning } from '../render/render-warning.ts';
 import { paint, RunScreen } from '../render/run-screen.ts';
 import { bringBack } from '../run/bring-back.ts';
 import { followRun } from '../run/follow-run.ts';
-import { type CallerPlace, type PreparedMission, prepareMission, uploadMission } from '../run/prepare-mission.ts';
+import { type CallerPlace, egressRequest, type PreparedMission, prepareMission, uploadMission } from '../run/prepare-mission.ts';
 import { rememberMission } from '../run/remember-mission.ts';
 import { type RunEnded, runEndedSchema } from '../run/run-event.ts';
 import { type BroughtBack, endOfRun, newFacts, type RunFacts } from '../run/run-facts.ts';
@@ -49,6 +50,7 @@ async function runMission(context: CommandContext, prepared: PreparedMission, pl
   const { options } = prepared;
   const { home } = connection;
   const client = await clientOf(context, options, connection);
+  if (options.strictPolicy) await client.askPolicy({ egress: egressRequest(prepared) });
   const mission = await client.createMission(await uploadMission(prepared, client, place));
   if (prepared.tree !== undefined) rememberMission(home, mission.id, prepared.tree.repository.root);
   if (!options.wait) return announce(context, options, mission);
@@ -82,6 +84,7 @@ function announce(context: CommandContext, options: RunOptions, mission: Mission
   if (options.json) context.out.line(JSON.stringify(mission));
   else {
     context.out.line(`mission   ${mission.id}  ${cleanLine(mission.title)}`);
+    for (const warning of mission.warnings ?? []) context.out.line(paint(context.out, { tone: 'warn', text: renderWarning(warning) }));
     context.out.line(`follow    firecrew logs ${mission.id} --follow`);
     context.out.line(`fetch     firecrew fetch ${mission.id}`);
   }

@@ -3,6 +3,7 @@ import type { EgressLine, MissionEvent, TurnEventBody } from '@firecrew/protocol
 import { cleanLine, cleanLines } from './clean-text.ts';
 import { describeOutcome } from './describe-outcome.ts';
 import { describeReason } from './describe-reason.ts';
+import { renderWarning } from './render-warning.ts';
 
 /** How a line is to be understood. */
 export type Tone = 'plain' | 'good' | 'bad' | 'warn' | 'quiet';
@@ -68,6 +69,7 @@ export function renderEvent(event: MissionEvent): EventLine[] {
     case 'delivery.approved':
       return one('good', `delivery approved by ${cleanLine(body.by)}`);
     case 'notice':
+      if (body.warning !== undefined) return one('warn', renderWarning(body.warning));
       return one(body.level === 'info' ? 'quiet' : 'warn', `${cleanLine(body.code)}: ${cleanLine(body.message)}`);
     case 'turn.event':
       return renderTurnEvent(body.body);

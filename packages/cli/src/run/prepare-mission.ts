@@ -108,20 +108,14 @@ export function missionRequest(
   repository: RepositorySource,
   files: readonly { name: string; digest: string; bytes: number }[],
 ): CreateMissionInput {
-  const { options, task, agent, registry } = prepared;
+  const { options, task, agent } = prepared;
   const { driver, timeoutMs, checkTimeoutMs, setupTimeoutMs } = options;
-  const setupAllow = options.setupAllow.filter((entry) => entry !== NPM_REGISTRY_WORD);
-  if (registry !== undefined) setupAllow.push(registry.entry);
   return {
     title: options.title ?? titleOf(task),
     repository,
     phases: prepared.phases,
     agent: { command: agent.command, files: [...files] },
-    egress: {
-      allow: [...options.allow],
-      setupAllow,
-      addressRules: mergeRules([...options.addressRules, ...(registry === undefined ? [] : [registry.rule])]),
-    },
+    egress: egressRequest(prepared),
     allowUnisolated: options.allowUnisolated,
     ...(driver === undefined ? {} : { driver }),
     // A server of before this field refuses what it does not know.
@@ -131,6 +125,22 @@ export function missionRequest(
     ...(setupTimeoutMs === undefined ? {} : { setupTimeoutMs }),
     // A server of before layers refuses what it does not know.
     ...(options.setupLayerFiles.length === 0 ? {} : { setupLayerFiles: [...options.setupLayerFiles] }),
+  };
+}
+
+/** What the mission asks to reach. */
+export function egressRequest({
+  options,
+  registry,
+}: Pick<PreparedMission, 'options' | 'registry'>): NonNullable<CreateMissionInput['egress']> {
+  const setupAllow = options.setupAllow.filter((entry) => entry !== NPM_REGISTRY_WORD);
+  if (registry !== undefined) setupAllow.push(registry.entry);
+  return {
+    allow: [...options.allow],
+    setupAllow,
+    addressRules: mergeRules([...options.addressRules, ...(registry === undefined ? [] : [registry.rule])]),
+    // A server of before refuses what it does not know.
+    ...(options.strictPolicy ? { strict: true } : {}),
   };
 }
 

@@ -8,6 +8,7 @@ import {
   missionIdSchema,
   missionStateSchema,
   outcomeSchema,
+  policyWarningSchema,
 } from '@firecrew/protocol';
 import * as z from 'zod';
 
@@ -32,6 +33,7 @@ export const runEndedSchema = z.strictObject({
   protectedPaths: z.array(z.string()),
   delivery: deliverySchema.shape.state.nullable(),
   denied: z.array(deniedHostSchema),
+  warnings: z.array(policyWarningSchema).describe('What was asked for and the policy left out.'),
   excluded: z.array(excludedSchema).describe('Folders that were left out of the result.'),
   leftOut: deliverySchema.shape.leftOut,
   unfiltered: deliverySchema.shape.unfiltered,

@@ -1,4 +1,4 @@
-import type { Delivery, MissionEnd, MissionEvent } from '@firecrew/protocol';
+import type { Delivery, MissionEnd, MissionEvent, PolicyWarning } from '@firecrew/protocol';
 import type { Pushed, RunEnded } from './run-event.ts';
 
 /** What of the events of a run is told at its end. */
@@ -9,11 +9,13 @@ export interface RunFacts {
   readonly excluded: RunEnded['excluded'];
   /** The newest delivery of each phase, in the order they were told. */
   readonly deliveries: readonly Delivery[];
+  /** What was asked for and the policy left out. */
+  readonly warnings: readonly PolicyWarning[];
 }
 
 /** A run of which nothing is known yet. */
 export function newFacts(missionId: string): RunFacts {
-  return { missionId, end: undefined, isolation: null, excluded: [], deliveries: [] };
+  return { missionId, end: undefined, isolation: null, excluded: [], deliveries: [], warnings: [] };
 }
 
 /** The facts after one more event. */
@@ -22,6 +24,7 @@ export function learn(facts: RunFacts, event: MissionEvent): RunFacts {
   if (body.kind === 'mission.ended') return { ...facts, end: body.end };
   if (body.kind === 'delivery') return { ...facts, deliveries: [...deliveriesBut(facts, body.delivery.phaseId), body.delivery] };
   if (body.kind === 'mission.retried') return { ...facts, end: undefined, deliveries: deliveriesBut(facts, body.phaseId) };
+  if (body.kind === 'notice' && body.warning !== undefined) return { ...facts, warnings: [...facts.warnings, body.warning] };
   if (body.kind !== 'turn.event') return facts;
   if (body.body.kind === 'attempt.started') return { ...facts, isolation: body.body.isolation };
   if (body.body.kind === 'collected') return { ...facts, excluded: body.body.tree.excluded };
@@ -61,6 +64,7 @@ export function endOfRun(facts: RunFacts, back: BroughtBack, failure: RunEnded['
     protectedPaths: delivery?.protectedPaths ?? [],
     delivery: delivery?.state ?? null,
     denied: end?.denied ?? [],
+    warnings: [...facts.warnings],
     excluded: [...facts.excluded],
     // The branch holds the commits of all phases, and the last delivery names what is true of its own alone.
     leftOut: facts.deliveries.flatMap(({ leftOut }) => leftOut),

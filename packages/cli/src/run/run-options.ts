@@ -34,6 +34,8 @@ export interface RunOptions {
   readonly allow: readonly string[];
   readonly setupAllow: readonly string[];
   readonly addressRules: readonly AddressRule[];
+  /** What the policy leaves out of the above is an error rather than a warning. */
+  readonly strictPolicy: boolean;
   readonly requireClean: boolean;
   /** Fetch the history that a shallow clone lacks. */
   readonly unshallow: boolean;
@@ -86,6 +88,7 @@ export function readRunOptions(raw: Raw, env: Readonly<Record<string, string | u
     allow: listOf(raw.allow),
     setupAllow: listOf(raw.setupAllow),
     addressRules: readAddressRules(listOf(raw.allowAddress)),
+    strictPolicy: raw.strictPolicy === true,
     requireClean: raw.requireClean === true,
     unshallow: raw.unshallow === true,
     include: listOf(raw.include),

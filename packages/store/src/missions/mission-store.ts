@@ -47,6 +47,8 @@ export interface NewMission {
   readonly workspaceId: string;
   readonly spec: CreateMission;
   readonly base: MissionBase | null;
+  /** What is told right after that it was created. */
+  readonly notices?: readonly MissionEventBody[];
   /** The seat and key it works under, where it is a seat's. */
   readonly seat?: { readonly id: string; readonly role: string; readonly keyId: string };
 }
@@ -73,7 +75,7 @@ export class PostgresMissionStore implements MissionStore {
   }
 
   /** Stores a draft with its phases. The caller launches it with `apply`. Throws `unauthorized` where its seat or key was revoked meanwhile. */
-  async create({ seat, ...mission }: NewMission): Promise<void> {
+  async create({ seat, notices = [], ...mission }: NewMission): Promise<void> {
     await this.#options.db.transaction(async (tx) => {
       if (seat !== undefined) await demandSeat(tx, seat);
       const ofSeat = seat === undefined ? {} : { seatId: seat.id, seatKeyId: seat.keyId };
@@ -86,7 +88,8 @@ export class PostgresMissionStore implements MissionStore {
         state: 'pending' as const,
       }));
       await tx.insert(phases).values(rows);
-      await this.#append(tx, mission.id, [{ kind: 'mission.created', title: mission.spec.title, ...(seat === undefined ? {} : { seat }) }]);
+      const created = { kind: 'mission.created', title: mission.spec.title, ...(seat === undefined ? {} : { seat }) } as const;
+      await this.#append(tx, mission.id, [created, ...notices]);
     });
   }
 
