@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, rm } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { MissionEventBody } from '@firecrew/protocol';
@@ -26,12 +26,16 @@ describe.skipIf(missing !== '')(`a model call of an agent${missing}`, () => {
   let credential: string;
   const credentialFile = join(tmpdir(), `fc-model-${randomBytes(6).toString('hex')}`);
 
+  const policyFile = join(tmpdir(), `fc-model-${randomBytes(6).toString('hex')}.yaml`);
+
   beforeAll(async () => {
     credential = secret();
     await writeCredential(credentialFile, `${credential}\n`);
+    await writeFile(policyFile, 'version: 1\npreset: open\nlearn: { setup: [], run: [learned.example] }\n');
     upstream = await ModelUpstream.start();
     installation = await Installation.start({
       bubblewrap: 'auto',
+      server: { policyFile },
       node: {
         modelRoutes: {
           command: {
@@ -50,6 +54,7 @@ describe.skipIf(missing !== '')(`a model call of an agent${missing}`, () => {
     await installation.stop();
     await upstream.stop();
     await rm(credentialFile);
+    await rm(policyFile);
   });
   beforeEach(() => {
     upstream.requests.length = 0;
@@ -154,6 +159,18 @@ describe.skipIf(missing !== '')(`a model call of an agent${missing}`, () => {
     };
     const { view } = await run(`echo work > work.txt; ${call(BODY)}; ${call(BODY)}`);
     expect(view.end).toMatchObject({ missionState: 'failed', outcome: { kind: 'budget_exceeded' } });
+  });
+
+  it('of a learning run finds no route, unless credentials were asked for', async () => {
+    const repository = await makeRepository(join(installation.home, 'scratch', randomBytes(6).toString('hex')), FILES);
+    const agent = `echo x > x.txt; echo "url=\${FIRECREW_MODEL_URL:-none}"; ${call(BODY)} || true`;
+    const without = await installation.startMission({ repository, agent, extra: { learn: {} } });
+    await installation.ended(without.id);
+    expect([(await installation.log(without.id, 1)).toString(), upstream.requests]).toEqual([expect.stringMatching(/url=none/), []]);
+    const having = await installation.startMission({ repository, agent, extra: { learn: { withCredentials: true } } });
+    await installation.ended(having.id);
+    expect((await installation.log(having.id, 1)).toString()).toMatch(/^200$/m);
+    expect(upstream.requests).toHaveLength(1);
   });
 
   it("of the set-up or the check is not served: the route is the agent's", async () => {

@@ -136,6 +136,8 @@ function addRun(program: Command, command: AddCommand): void {
     .addOption(list('--setup-allow <host[:port]>', 'host for the set-up alone, rule:NAME, or registry:npm (repeatable)'))
     .addOption(list('--allow-address <host=address>', 'address of an allowed host that need not be public (repeatable)'))
     .option('--strict-policy', 'start nothing where the policy of the server leaves out any of it', false)
+    .option('--learn', 'a learning run: all that the policy opens to those may be reached, see firecrew policy learn', false)
+    .option('--learn-with-credentials', 'let a learning run have the model route, a seat, secrets, and a push after approval', false)
     .optionsGroup('What travels, and where the work goes:')
     .option('--require-clean', 'refuse uncommitted changes', false)
     .option('--unshallow', 'of a shallow clone, fetch the history it lacks from its remote (nothing is written into it)', false)

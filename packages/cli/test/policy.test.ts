@@ -1,10 +1,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { EgressLine, MissionEvent } from '@firecrew/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { auditLineOf, policyCheckCommand, readTarget, renderExplanation, renderVerdict } from '../src/commands/policy.ts';
+import { policyCheckCommand, readTarget, renderExplanation, renderVerdict } from '../src/commands/policy.ts';
 import { exitCodeOf } from '../src/exit-codes.ts';
 import type { Output } from '../src/render/output.ts';
+import { type AuditOwner, AuditRecords } from '../src/run/audit-records.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -97,27 +99,84 @@ describe('a target', () => {
 });
 
 describe('the audit of a mission', () => {
-  const at = '2030-01-01T00:00:00.000Z';
   const place = { phaseId: 'phs_0123456789abcdef', turnId: 'trn_0123456789abcdef', attempt: 2 };
-  it('is its audit lines with their place, and no other event', () => {
-    const line = {
-      event: 'refused',
-      connection: 3,
+  const seat = { id: 'seat_0123456789abcdef', role: 'coder', keyId: 'tok_0123456789abcdef' };
+  const attempt = { turnId: place.turnId, attempt: 2, runId: 'run_0123456789abcdef', nodeId: 'nod_0123456789abcdef' };
+  const owner = { id: 'msn_0123456789abcdef', seat, phases: [{ attempts: [attempt] }] } as unknown as AuditOwner;
+  const none = { address: null, rule: null, bytesIn: null, bytesOut: null, lookupMs: null, connectMs: null, durationMs: null };
+  const told = (seq: number, line: Partial<EgressLine>): MissionEvent => ({
+    seq,
+    at: `2026-01-01T00:00:0${seq}.000Z`,
+    body: {
+      kind: 'turn.event',
+      ...place,
+      seq,
+      body: {
+        kind: 'egress',
+        line: {
+          event: 'open',
+          connection: 1,
+          purpose: 'agent',
+          host: 'a.example',
+          port: 443,
+          verdict: 'allowed',
+          reason: 'listed',
+          ...none,
+          ...line,
+        },
+      },
+    },
+  });
+
+  it('is one record for each connection, with mission, run, turn, attempt, seat and node, and all that its lines tell', () => {
+    const records = new AuditRecords();
+    const open = { address: '203.0.113.7', rule: '.example', lookupMs: 1, connectMs: 2 };
+    expect(records.add(told(1, open), owner)).toBeUndefined();
+    expect(
+      records.add(told(2, { event: 'end', reason: 'guest_closed', rule: '.example', bytesIn: 5, bytesOut: 6, durationMs: 7 }), owner),
+    ).toEqual({
+      event: 'end',
+      seq: 2,
+      at: '2026-01-01T00:00:02.000Z',
+      openedAt: '2026-01-01T00:00:01.000Z',
+      missionId: owner.id,
+      runId: attempt.runId,
+      ...place,
+      nodeId: attempt.nodeId,
+      seat,
+      connection: 1,
       purpose: 'agent',
       host: 'a.example',
       port: 443,
-      verdict: 'denied',
-      reason: 'not_listed',
-    } as const;
-    const nothing = { address: null, rule: null, bytesIn: null, bytesOut: null, lookupMs: null, connectMs: null, durationMs: null };
-    const egress = { kind: 'egress' as const, line: { ...line, ...nothing } };
-    const told = auditLineOf('msn_0123456789abcdef', { seq: 9, at, body: { kind: 'turn.event', ...place, seq: 4, body: egress } });
-    expect(told).toEqual({ seq: 9, at, missionId: 'msn_0123456789abcdef', ...place, ...line, ...nothing });
-    const notice = { kind: 'notice' as const, level: 'info' as const, code: 'x', message: 'x' };
+      address: '203.0.113.7',
+      rule: '.example',
+      verdict: 'allowed',
+      reason: 'guest_closed',
+      bytesIn: 5,
+      bytesOut: 6,
+      lookupMs: 1,
+      connectMs: 2,
+      durationMs: 7,
+    });
+    expect(records.rest()).toEqual([]);
+  });
+
+  it('has refusals at once, tunnels that have not ended at the end, and no other event', () => {
+    const records = new AuditRecords();
+    expect(records.add({ seq: 1, at: '2026-01-01T00:00:01.000Z', body: { kind: 'mission.started' } }, owner)).toBeUndefined();
     expect(
-      auditLineOf('msn_0123456789abcdef', { seq: 9, at, body: { kind: 'turn.event', ...place, seq: 4, body: notice } }),
-    ).toBeUndefined();
-    expect(auditLineOf('msn_0123456789abcdef', { seq: 1, at, body: { kind: 'mission.created', title: 'x' } })).toBeUndefined();
+      records.add(told(2, { event: 'refused', verdict: 'denied', reason: 'not_listed' }), { ...owner, seat: null, phases: [] }),
+    ).toMatchObject({
+      event: 'refused',
+      reason: 'not_listed',
+      openedAt: null,
+      seat: null,
+      runId: null,
+      nodeId: null,
+    });
+    records.add(told(3, { connection: 7 }), owner);
+    expect(records.add(told(4, { connection: 7 }), owner)).toMatchObject({ seq: 3, event: 'open' });
+    expect(records.rest()).toMatchObject([{ event: 'open', seq: 4, connection: 7, bytesIn: null }]);
   });
 });
 
@@ -156,6 +215,36 @@ describe('an explanation', () => {
     expect(lines).toMatch(/\(no name\) +setup/);
     expect(lines).toMatch(/turn_bytes_spent +budgets of the policy: budget turn: 5 bytes/);
     expect(lines).toMatch(/there is more than is shown/);
+  });
+
+  it('has the tunnels that are open now, the whole in numbers, and says that a run was a learning one', () => {
+    const lines = renderExplanation({
+      missionId: 'msn_0123456789abcdef',
+      policy,
+      learning: true,
+      reached: [],
+      open: [
+        {
+          purpose: 'agent',
+          host: 'a.example',
+          port: 443,
+          rule: '.example',
+          address: '203.0.113.7',
+          turnId: 'trn_0123456789abcdef',
+          attempt: 1,
+          connection: 3,
+          since: '2026-01-01T10:20:30.000Z',
+          bytesIn: null,
+          bytesOut: null,
+        },
+      ],
+      refused: [],
+      totals: { tunnels: 4, refusals: 2, bytesIn: 10, bytesOut: 20 },
+      truncated: false,
+    }).join('\n');
+    expect(lines).toMatch(/^a learning run: it reached more than missions may/);
+    expect(lines).toMatch(/a\.example:443 +agent +203\.0\.113\.7 +2026-01-01 10:20:30 +- +- +\.example/);
+    expect(lines).toMatch(/in all 4 tunnels, 2 refusals, 10 bytes in, 20 bytes out/);
   });
 
   it('of a verdict tells the nearest rule', () => {

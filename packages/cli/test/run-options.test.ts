@@ -33,6 +33,9 @@ const WRONG: readonly (readonly [string, Record<string, unknown>, RegExp])[] = [
     /--setup-layer "\.\.\/package\.json": must be a relative path/,
   ],
   ['a layer of an absolute path', { setupLayer: ['a', '/etc/passwd'] }, /--setup-layer "\/etc\/passwd"/],
+  ['credentials of no learning run', { learnWithCredentials: true }, /--learn-with-credentials is for a learning run/],
+  ['a learning run under a seat', { learn: true, seat: 'coder' }, /--seat would give it credentials/],
+  ['a learning run with secrets and a push', { learn: true, includeSecret: ['.env'], push: 'origin' }, /--include-secret and --push/],
   ['a layer of no set-up', { setupLayer: ['a'], setup: false }, /--no-setup runs none/],
   ['a duration that is too long', { setupTimeout: '8d' }, /--setup-timeout/],
   ['an address rule without an address', { allowAddress: ['host'] }, /HOST=ADDRESS/],
@@ -50,6 +53,14 @@ describe('the options of a run', () => {
       name: 'measured-change',
       inputs: { measure: 'a=b\nc' },
     });
+  });
+
+  it('let a learning run have credentials where that was said', () => {
+    expect(readRunOptions({ ...GOOD, learn: true }, {}).learn).toEqual({ withCredentials: false });
+    expect(readRunOptions({ ...GOOD, learn: true, learnWithCredentials: true, seat: 'coder', push: 'origin' }, {}).learn).toEqual({
+      withCredentials: true,
+    });
+    expect(readRunOptions(GOOD, {}).learn).toBeUndefined();
   });
 
   it('name the files of a layer by their path in the tree', () => {

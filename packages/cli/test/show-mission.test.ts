@@ -1,4 +1,4 @@
-import { type MissionView, missionViewSchema } from '@firecrew/protocol';
+import { type MissionView, missionViewSchema, type PolicyWarning } from '@firecrew/protocol';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { renderMission, renderMissions } from '../src/commands/missions.ts';
@@ -48,6 +48,26 @@ function failed(text: string, denied: NonNullable<MissionView['end']>['denied'] 
     ],
   });
 }
+
+describe('a mission with words of the policy', () => {
+  it('says that it is a learning run, and what the policy left out of what it asked for', () => {
+    const base = failed('x');
+    const warning: PolicyWarning = {
+      code: 'policy_above_ceiling',
+      part: 'run',
+      origin: 'mission',
+      entry: 'a.example',
+      leaves: [],
+      bound: 'preset',
+      message: 'the agent and its check will not reach a.example',
+      action: 'Ask the operator.',
+    };
+    const lines = renderMission({ ...base, learning: { withCredentials: false }, warnings: [warning] });
+    expect(lines).toContain('policy: the agent and its check will not reach a.example. Ask the operator.');
+    expect(lines.join('\n')).toMatch(/^learning run, without credentials: .*firecrew policy learn msn_/m);
+    expect(renderMission(base).join('\n')).not.toMatch(/learning run|policy: /);
+  });
+});
 
 describe('a mission that is shown', () => {
   it('names how it ended, in words and with its whole detail', () => {

@@ -2,7 +2,7 @@ import { type AllowEntry, type AllowRule, DEFAULT_PORT, formatAllowRule, parseAl
 import { decideHost, type HostDecision } from './decide-host.ts';
 import { createPolicy } from './effective-policy.ts';
 import { intersectRules } from './intersect-rules.ts';
-import { type OperatorPolicy, RULE_WORD, type WantedRule } from './operator-policy.ts';
+import { LEARN_ORIGIN, type OperatorPolicy, RULE_WORD, type WantedRule } from './operator-policy.ts';
 import type { PolicyPart } from './policy-presets.ts';
 import type { HostDenial, HostFault } from './reasons.ts';
 
@@ -12,6 +12,8 @@ export interface ReachRequest {
   /** The hosts of the backend's manifest, for the agent. */
   readonly backendHosts: readonly AllowEntry[];
   readonly asked: Readonly<Record<PolicyPart, readonly AllowEntry[]>>;
+  /** It gets all that is open to learning runs besides, without asking; absent: it does not. */
+  readonly learning?: boolean;
 }
 
 /** Why an entry of a mission adds nothing. */
@@ -28,7 +30,7 @@ export interface PartReach {
   readonly unusable: readonly { readonly entry: string; readonly reason: UnusableReason; readonly message: string }[];
 }
 
-/** The reach of a mission in one part of its phases. An entry that cannot be used adds nothing and is named. */
+/** The reach of a mission in one part of its phases: that of a learning run has what the policy opens to those, too. An entry that cannot be used adds nothing and is named. */
 export function reachOf(policy: OperatorPolicy, request: ReachRequest, part: PolicyPart): PartReach {
   const unusable: PartReach['unusable'][number][] = [];
   const read = (entry: AllowEntry, origin: string): WantedRule[] => {
@@ -49,7 +51,10 @@ export function reachOf(policy: OperatorPolicy, request: ReachRequest, part: Pol
   const ofMission = request.asked[part].flatMap((entry) => read(entry, 'mission'));
   const wanted = [...ofBackend, ...(policy.backends.get(request.backend)?.[part] ?? []), ...policy.missions[part], ...ofMission];
   const asked = [...ofBackend, ...ofMission];
-  const ceiling = policy.ceiling[part];
+  const opened = request.learning === true ? openToLearning(policy, part) : [];
+  wanted.push(...opened.map((rule) => ({ rule, origin: LEARN_ORIGIN })));
+  const bound = policy.ceiling[part];
+  const ceiling = bound === 'no_ceiling' ? bound : [...bound, ...opened];
   const unique = [...new Map(wanted.map(({ rule }) => [formatAllowRule(rule), rule])).values()];
   return { rules: ceiling === 'no_ceiling' ? unique : intersectRules(unique, ceiling), wanted, asked, ceiling, unusable };
 }
@@ -106,6 +111,12 @@ export function decideReach(input: {
   const named = by === 'mission' ? namedRuleFor(policy, part, (rules) => judge(rules).verdict === 'allowed') : undefined;
   const entry = named ?? formatAllowRule({ host: verdict.host, subdomains: false, port, protocol: 'tls' });
   return { ...verdict, reason: asked ? 'above_ceiling' : verdict.reason, remedy: { by, entry } };
+}
+
+/** A part that is not open to learning is one of an ordinary run. */
+function openToLearning(policy: OperatorPolicy, part: PolicyPart): readonly AllowRule[] {
+  const open = policy.learn[part];
+  return open === 'not_allowed' ? [] : open;
 }
 
 function namedRuleFor(policy: OperatorPolicy, part: PolicyPart, allows: (rules: readonly AllowRule[]) => boolean): string | undefined {

@@ -59,6 +59,7 @@ export { type HostNameResult, LABEL_MAX_BYTES, NAME_MAX_BYTES, normaliseHost } f
 export { intersectRules, type RuleIndex } from './intersect-rules.ts';
 export { type IpAddress, type IpRange, inRange, parseIp, parseIpRange } from './ip-address.ts';
 export {
+  LEARN_ORIGIN,
   type NamedRule,
   type NamedRuleInput,
   type OperatorPolicy,

@@ -3,12 +3,15 @@ import { ALLOW_ENTRIES_MAX, type AllowEntry, type AllowRule, parseAllowEntry } f
 import { type EgressBudgetsInput, HOST_BUDGETS_MAX, loadBudgets } from './budgets.ts';
 import { type ConfigProblem, EgressConfigError } from './config-error.ts';
 import { intersectRules } from './intersect-rules.ts';
-import { POLICY_PARTS, type PolicyPart, type PolicyPreset, PRESET_REACH } from './policy-presets.ts';
+import { POLICY_PARTS, type PolicyPart, type PolicyPreset, PRESET_REACH, type PresetReach } from './policy-presets.ts';
 
 /** Begins an entry that stands for a named rule of the policy: `rule:NAME`. */
 export const RULE_WORD = 'rule:';
 /** Begins an entry that stands for the host of the operator's own client configuration: `registry:npm`. */
 export const REGISTRY_WORD = 'registry:';
+
+/** Who asked for a rule that a learning run has without asking. */
+export const LEARN_ORIGIN = 'learn';
 
 /** Entries for each part of a phase. */
 export type PartEntries = { readonly [Part in PolicyPart]?: readonly AllowEntry[] | undefined };
@@ -18,6 +21,8 @@ export interface PolicyDocument {
   readonly preset: PolicyPreset;
   /** What nothing may pass; an absent part has no bound but the preset's. */
   readonly ceiling?: PartEntries | undefined;
+  /** What is open to a learning run without asking; an absent part has what the preset and the ceiling leave open. */
+  readonly learn?: PartEntries | undefined;
   readonly addressRules?: readonly AddressRuleInput[] | undefined;
   /** How much a turn may send and fetch. */
   readonly budgets?: EgressBudgetsInput | undefined;
@@ -52,6 +57,8 @@ export interface OperatorPolicy {
   readonly ceiling: Readonly<Record<PolicyPart, readonly AllowRule[] | 'no_ceiling'>>;
   /** The ceiling as the operator wrote it, before the bound of the preset. */
   readonly given: Readonly<Record<PolicyPart, readonly AllowRule[] | 'no_ceiling'>>;
+  /** What is open to a learning run, never more than `given`; `not_allowed` where nothing bounds the part and the operator did not name any. */
+  readonly learn: Readonly<Record<PolicyPart, readonly AllowRule[] | 'not_allowed'>>;
   readonly addressRules: readonly AddressRuleInput[];
   /** Undefined where the operator bounds nothing. */
   readonly budgets: EgressBudgetsInput | undefined;
@@ -75,7 +82,7 @@ export type RegistryHosts = Readonly<Record<string, readonly AllowEntry[]>>;
 
 /** The registry words of a document, each once, without `registry:`. */
 export function registriesOf(document: PolicyDocument): string[] {
-  const parts = [document.ceiling ?? {}, ...Object.values(document.backends ?? {}), document.missions ?? {}];
+  const parts = [document.ceiling ?? {}, document.learn ?? {}, ...Object.values(document.backends ?? {}), document.missions ?? {}];
   const lists = [
     ...parts.flatMap((part) => POLICY_PARTS.map((name) => part[name] ?? [])),
     ...Object.values(document.rules ?? {}).map((rule) => rule.allow),
@@ -98,6 +105,11 @@ export function parseOperatorPolicy(document: PolicyDocument, registries: Regist
     return entries === undefined ? ('no_ceiling' as const) : reader.list(entries, `ceiling.${part}`, 'ceiling').map(({ rule }) => rule);
   };
   const bounds = { setup: ceilingOf('setup'), run: ceilingOf('run') };
+  const learned = (part: PolicyPart) => {
+    const entries = document.learn?.[part];
+    return entries === undefined ? undefined : reader.list(entries, `learn.${part}`, LEARN_ORIGIN).map(({ rule }) => rule);
+  };
+  const learns = { setup: learned('setup'), run: learned('run') };
   reader.checkAddressRules(document.addressRules ?? []);
   reader.checkBudgets(document.budgets ?? {});
   if (reader.problems.length > 0) return { ok: false, problems: reader.problems };
@@ -105,6 +117,7 @@ export function parseOperatorPolicy(document: PolicyDocument, registries: Regist
     ...[...rules.values()].flatMap((rule) => (rule.parts.includes(part) ? rule.allow : [])),
     ...[...backends.values(), missions].flatMap((lists) => lists[part].map(({ rule }) => rule)),
   ];
+  const learn = (part: PolicyPart) => learnBoundOf(PRESET_REACH[document.preset][part], bounds[part], learns[part], ceiling(part));
   const ceiling = (part: PolicyPart) => boundOf(PRESET_REACH[document.preset][part], bounds[part], named(part));
   return {
     ok: true,
@@ -112,6 +125,7 @@ export function parseOperatorPolicy(document: PolicyDocument, registries: Regist
       preset: document.preset,
       ceiling: { setup: ceiling('setup'), run: ceiling('run') },
       given: bounds,
+      learn: { setup: learn('setup'), run: learn('run') },
       addressRules: document.addressRules ?? [],
       budgets: document.budgets,
       rules,
@@ -123,13 +137,25 @@ export function parseOperatorPolicy(document: PolicyDocument, registries: Regist
 
 /** The ceiling of a part: what the preset leaves open, and no more than the operator's own ceiling. */
 function boundOf(
-  reach: 'nothing' | 'named' | 'anything',
+  reach: PresetReach,
   given: readonly AllowRule[] | 'no_ceiling',
   named: readonly AllowRule[],
 ): readonly AllowRule[] | 'no_ceiling' {
   if (reach === 'nothing') return [];
   if (reach === 'anything') return given;
   return given === 'no_ceiling' ? named : intersectRules(named, given);
+}
+
+/** What is open to a learning run of a part: what the operator names for it, else the ceiling; below the ceiling as written, in any case. */
+function learnBoundOf(
+  reach: PresetReach,
+  given: readonly AllowRule[] | 'no_ceiling',
+  learn: readonly AllowRule[] | undefined,
+  ceiling: readonly AllowRule[] | 'no_ceiling',
+): readonly AllowRule[] | 'not_allowed' {
+  if (reach === 'nothing') return [];
+  if (learn !== undefined) return given === 'no_ceiling' ? learn : intersectRules(learn, given);
+  return ceiling === 'no_ceiling' ? 'not_allowed' : ceiling;
 }
 
 /** Reads the lists of one document, and gathers what is wrong with them. */

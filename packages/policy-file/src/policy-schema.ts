@@ -60,6 +60,11 @@ export const policyFileSchema = z
       .default('named')
       .describe('How far a mission may reach beyond what is named here: `locked`, `named`, `install` (set-up only) or `open`.'),
     ceiling: partsSchema.optional().describe('What no mission, backend and preset may pass; an absent part has the bound of the preset.'),
+    learn: partsSchema
+      .optional()
+      .describe(
+        'What a learning run may reach without asking, below `ceiling`; an absent part has what the preset and `ceiling` leave open, and may not learn where they bound nothing.',
+      ),
     addressRules: z
       .array(
         z.strictObject({

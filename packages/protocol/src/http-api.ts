@@ -23,6 +23,7 @@ import {
   nodeIdSchema,
   phaseIdSchema,
   phaseKindSchema,
+  runIdSchema,
   taskSchema,
   timeSchema,
   turnIdSchema,
@@ -83,6 +84,14 @@ export const egressRequestSchema = z.strictObject({
     .describe('Refuse the mission where the policy leaves out any of it (`policy_above_ceiling`); absent: it is told as a warning.'),
 });
 
+/** A run that learns what a mission needs. */
+export const learnRequestSchema = z.strictObject({
+  withCredentials: z
+    .boolean()
+    .default(false)
+    .describe('Let it have what it is refused otherwise: the model route, a seat, included secrets.'),
+});
+
 export const createMissionSchema = z.strictObject({
   title: z.string().trim().min(1).max(200),
   repository: repositorySourceSchema,
@@ -111,6 +120,11 @@ export const createMissionSchema = z.strictObject({
   turnTimeoutMs: durationMsSchema.optional(),
   checkTimeoutMs: durationMsSchema.optional(),
   setupTimeoutMs: durationMsSchema.optional(),
+  learn: learnRequestSchema
+    .optional()
+    .describe(
+      'All that the policy opens to learning runs may be reached, what is delivered waits for an approval; absent: an ordinary run.',
+    ),
   setupLayerFiles: layerFilesSchema
     .optional()
     .describe(
@@ -124,6 +138,7 @@ export type CreateMissionInput = z.input<typeof createMissionSchema>;
 export const askPolicySchema = z.strictObject({
   backend: z.string().min(1).max(64).default('command'),
   egress: egressRequestSchema,
+  learn: learnRequestSchema.optional(),
 });
 export type AskPolicyInput = z.input<typeof askPolicySchema>;
 
@@ -135,6 +150,7 @@ export type ErrorBody = z.infer<typeof errorBodySchema>;
 export const uploadReplySchema = z.object({ digest: digestSchema, bytes: countSchema });
 
 export const attemptViewSchema = z.object({
+  runId: runIdSchema.optional().describe('Run of its turn; absent: the server is one that does not say.'),
   turnId: turnIdSchema,
   attempt: attemptSchema,
   nodeId: nodeIdSchema.nullable(),
@@ -165,6 +181,7 @@ export const missionSummarySchema = z.object({
   endedAt: timeSchema.nullable(),
   branch: z.string().nullable(),
   outcome: outcomeSchema.nullable(),
+  learning: learnRequestSchema.optional().describe('Of a learning run; absent: it is none.'),
   seat: seatRefSchema.nullable().optional().describe('Seat it works under; null or absent: the caller of the workspace itself.'),
 });
 export type MissionSummary = z.infer<typeof missionSummarySchema>;

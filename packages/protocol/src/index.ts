@@ -59,6 +59,7 @@ export {
   joinRequestSchema,
   joinTokenReplySchema,
   type LogChunk,
+  learnRequestSchema,
   logChunkSchema,
   MAX_JSON_BODY_BYTES,
   MAX_UPLOAD_BYTES,

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { countSchema, missionIdSchema } from './values.ts';
+import { countSchema, missionIdSchema, timeSchema, turnIdSchema } from './values.ts';
 
 /** The parts of a phase that have a reach of their own. */
 export const policyPartSchema = z.enum(['setup', 'run']);
@@ -46,8 +46,37 @@ export const policyExplanationSchema = z.object({
   missionId: missionIdSchema,
   policy: z.object({ source: z.string(), digest: z.string() }).describe('The policy as it is now, by which the remedies are said.'),
   reached: z.array(
-    z.object({ ...target, rule: z.string().nullable(), connections: countSchema, bytesIn: countSchema, bytesOut: countSchema }),
+    z.object({
+      ...target,
+      rule: z.string().nullable(),
+      connections: countSchema.describe('Tunnels that have ended.'),
+      bytesIn: countSchema,
+      bytesOut: countSchema,
+      remedy: policyRemedySchema.nullable().optional().describe('What would allow it to a mission that asks the same and learns nothing.'),
+      allowedNow: z.boolean().optional().describe('The policy of now lets it through to such a mission, by name, port and protocol.'),
+    }),
   ),
+  open: z
+    .array(
+      z.object({
+        ...target,
+        turnId: turnIdSchema,
+        attempt: countSchema,
+        connection: countSchema,
+        address: z.string().nullable(),
+        rule: z.string().nullable(),
+        since: timeSchema.describe('When the server was told.'),
+        bytesIn: countSchema.nullable().describe('So far; null: nodes tell it at the end.'),
+        bytesOut: countSchema.nullable(),
+      }),
+    )
+    .optional()
+    .describe('Tunnels of attempts under way that are open by the newest that the server was told. Absent: the server does not say.'),
+  totals: z
+    .object({ tunnels: countSchema, refusals: countSchema, bytesIn: countSchema, bytesOut: countSchema })
+    .optional()
+    .describe('Of the whole audit, whatever is listed. Tunnels that are open are counted without bytes.'),
+  learning: z.boolean().optional().describe('The mission is a learning run.'),
   refused: z.array(
     z.object({
       ...target,

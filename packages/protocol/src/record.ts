@@ -35,6 +35,10 @@ export const runRecordSchema = z.object({
   epoch: epochSchema,
   nodeId: nodeIdSchema.nullable(),
   seat: seatRefSchema.optional().describe('Seat it was done under; absent: the caller of the workspace itself.'),
+  learning: z
+    .object({ withCredentials: z.boolean() })
+    .optional()
+    .describe('It was a learning run, which reached more than missions do; absent: an ordinary one.'),
   task: z.string(),
   agentCommand: z.string(),
   backend: z.string(),

@@ -92,6 +92,10 @@ export const turnSpecSchema = z.strictObject({
     addressRules: addressRulesSchema.describe('Hosts whose addresses need not be public, as the operator named them.'),
     budgets: egressBudgetsSchema.optional().describe('Sent where the operator bounds something.'),
   }),
+  learning: z
+    .strictObject({ modelRoute: z.enum(['open', 'closed']) })
+    .optional()
+    .describe('The turn is of a learning run; `closed` gives it no model route, whatever the node has. Absent: an ordinary run.'),
   workspace: z.strictObject({ snapshotId: digestSchema, blob: inputBlobSchema }),
   base: z.strictObject({ snapshotId: digestSchema, blob: inputBlobSchema, commit: gitShaSchema.nullable() }),
   git: inputBlobSchema.nullable().describe('Host-made `.git`, null for a mission without a repository.'),

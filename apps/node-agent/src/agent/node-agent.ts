@@ -6,9 +6,9 @@ import { CodedError, codeOf, messageOf, removeOldVersions } from '@firecrew/base
 import { HEALTH_EVERY_MS, type NodeMessage, type ServerMessage, type TurnSpec } from '@firecrew/protocol';
 import type { Driver } from '@firecrew/vmm';
 import type { Logger } from 'pino';
-import { BrokerDesk } from '../broker/broker-desk.ts';
+import { BrokerDesk, NO_HANDLES } from '../broker/broker-desk.ts';
 import type { ImageFetcher } from '../images/image-fetcher.ts';
-import { NodeRoutes } from '../model/node-routes.ts';
+import { mayUseModelRoute, NodeRoutes } from '../model/node-routes.ts';
 import { limitLaunch } from '../model/seat-budget.ts';
 import { LAUNCH_FILE } from '../shim/shim-arguments.ts';
 import { readSpec, type TurnPaths, turnFolderName, turnPaths, writeWhole } from '../turn-folder/turn-folder.ts';
@@ -207,7 +207,8 @@ export class NodeAgent {
       await this.#demandIsolation(spec);
       const paths = await this.#makeFolder(order, starting.signal);
       const serverAddresses = await this.#serverAddresses();
-      const model = limitLaunch(await this.#routes.launchOf(spec.backend), spec.modelBudget);
+      const launch = mayUseModelRoute(spec) ? await this.#routes.launchOf(spec.backend) : null;
+      const model = limitLaunch(launch, spec.modelBudget);
       starting.signal.throwIfAborted();
       this.#launch(spec, paths, { renewedAtUptimeMs: starting.renewedAtMs, serverAddresses, model });
       const keeper = await this.#keep(spec, paths, order.token, starting.renewedAtMs);
@@ -274,7 +275,7 @@ export class NodeAgent {
       log: this.#options.log,
       clock,
       send: (message) => this.#send(message),
-      handles: this.#broker,
+      handles: mayUseModelRoute(spec) ? this.#broker : NO_HANDLES,
       onDone: (keeper) => void this.#forget(keeper),
     };
     const keeper = new TurnKeeper(spec, paths, this.#dataClient(spec, token), host, renewedAtMs);

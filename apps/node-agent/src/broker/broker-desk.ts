@@ -20,6 +20,9 @@ export interface Handles {
   close(handle: string): void;
 }
 
+/** What the keeper of a turn gets that may use no route, whatever routes the node has. */
+export const NO_HANDLES: Handles = { open: () => undefined, renew: () => undefined, close: () => undefined };
+
 export interface BrokerDeskOptions {
   /** The node's own folder. */
   readonly home: string;

@@ -1,5 +1,6 @@
 import type { ModelRouteSettings, ModelRoutes } from '@firecrew/backend';
 import { codeOf, messageOf } from '@firecrew/base';
+import type { TurnSpec } from '@firecrew/protocol';
 import type { Logger } from 'pino';
 import type { BrokerDesk } from '../broker/broker-desk.ts';
 import type { RouteOrder } from '../broker/broker-messages.ts';
@@ -7,6 +8,11 @@ import { readCredential } from '../broker/read-credential.ts';
 import { LoginRefresher } from './login-refresher.ts';
 import { type ModelLaunch, modelLaunchOf, readOperatorFile } from './model-launch.ts';
 import { runLogin } from './run-login.ts';
+
+/** A learning run has no model route unless its maker asked for one: what it reaches was reviewed by nobody yet. */
+export function mayUseModelRoute({ learning }: Pick<TurnSpec, 'learning'>): boolean {
+  return learning?.modelRoute !== 'closed';
+}
 
 /** The model routes of a node: what shims and what the broker have to know of them. */
 export class NodeRoutes {

@@ -46,6 +46,8 @@ export class EgressGate {
   /** One for the whole attempt: set-up, agent and check use up the same budgets. */
   readonly #budgets = new BudgetBook();
   #lines = 0;
+  /** The highest number of a connection so far: each proxy counts from 1, and an audit tells connections apart by it. */
+  #connections = 0;
   #reach: Reach;
   #revision: string | undefined;
   #wasReplaced = false;
@@ -127,6 +129,7 @@ export class EgressGate {
     const { spec, leaseValid, audit, serverAddresses, chain } = this.#options;
     const policy = policyOf(this.#reach, purpose, serverAddresses);
     this.#note(purpose, policy);
+    const before = this.#connections;
     return createEgressProxy({
       policy,
       ids: {
@@ -141,7 +144,8 @@ export class EgressGate {
       budgets: this.#budgets,
       ...(chain && { chain }),
       audit: (line) => {
-        const entry = toLine(line, purpose);
+        const entry = toLine({ ...line, connection: before + line.connection }, purpose);
+        this.#connections = Math.max(this.#connections, entry.connection);
         const ofKind = this.#summary.add(line);
         if (line.event === 'refused' && ofKind > MAX_REFUSAL_LINES_PER_KIND) return;
         this.#lines += 1;

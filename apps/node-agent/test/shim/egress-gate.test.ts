@@ -52,6 +52,16 @@ describe('the egress gate of an attempt', () => {
     await gate.close();
   });
 
+  it('numbers the connections of an attempt each once, whatever it is open for', async () => {
+    const { gate, lines } = gateWith();
+    for (const purpose of ['setup', 'agent', 'check', 'agent'] as const) {
+      await gate.open(purpose);
+      for (let n = 0; n < 2; n += 1) await ask(gate, 'other.example:443');
+    }
+    expect(lines.map(({ connection }) => connection)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    await gate.close();
+  });
+
   it('lets nothing out while no command runs', async () => {
     const { gate, lines } = gateWith();
     expect(await ask(gate, 'agent.example:443')).toBe('');

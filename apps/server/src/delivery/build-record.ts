@@ -42,6 +42,7 @@ export async function buildRecord(
     epoch: attempt.epoch,
     nodeId: attempt.nodeId,
     ...(seat === null ? {} : { seat }),
+    ...(spec.learn === undefined ? {} : { learning: spec.learn }),
     task: request.task,
     agentCommand: spec.agent.command,
     backend: spec.agent.backend,

@@ -13,7 +13,7 @@ export interface Pushed {
 
 /**
  * Pushes a delivered commit where the mission's repository is a URL and asks for it. Changes to protected paths wait for a
- * person, and so do changes that could not be listed (`unlisted` says why). A push that fails is a degraded success: commit and artifacts are stored, and the reason is told.
+ * person, and so do changes that could not be listed (`unlisted` says why) and all that a learning run made. A push that fails is a degraded success: commit and artifacts are stored, and the reason is told.
  */
 export async function pushDelivery(
   context: ServerContext,
@@ -29,8 +29,7 @@ export async function pushDelivery(
   const { branch, commit } = made;
   const { repository } = row.spec;
   if (commit === null) return { state: 'not_wanted', detail: '', branch };
-  const reason =
-    made.unlisted ?? (made.protectedPaths.length === 0 ? null : `changes protected paths: ${made.protectedPaths.slice(0, 20).join(', ')}`);
+  const reason = made.unlisted ?? reasonOf(made.protectedPaths, row.spec.learn !== undefined);
   if (reason !== null && !facts.approved) return { state: 'awaiting_approval', detail: reason, branch };
   if (repository.kind !== 'url' || !repository.push) return { state: 'not_wanted', detail: '', branch };
   try {
@@ -48,4 +47,9 @@ export async function pushDelivery(
   } catch (error) {
     return { state: 'failed', detail: messageOf(error).slice(0, 2000), branch };
   }
+}
+
+function reasonOf(protectedPaths: readonly string[], isLearning: boolean): string | null {
+  if (protectedPaths.length > 0) return `changes protected paths: ${protectedPaths.slice(0, 20).join(', ')}`;
+  return isLearning ? 'it is the work of a learning run, which reached more than missions may' : null;
 }

@@ -138,6 +138,7 @@ function work(context: ServerContext, { phase, spec, driver, workspaceId, grant,
       protect: [...spec.gate.protect],
     },
     egress,
+    ...learningOf(spec),
     demand: { memoryMib, diskMib, vcpus },
     limits: {
       turnTimeoutMs: Math.min(spec.turnTimeoutMs ?? config.limits.turnTimeoutMs, seatLeaseMs ?? Number.POSITIVE_INFINITY),
@@ -150,7 +151,15 @@ function work(context: ServerContext, { phase, spec, driver, workspaceId, grant,
   };
 }
 
-/** Said where a layer is wanted alone: a node of before layers knows no such key. */
-function layerOf({ setupLayerFiles = [] }: CreateMission, workspaceId: string) {
-  return setupLayerFiles.length === 0 ? {} : { layer: { files: [...new Set(setupLayerFiles)], workspaceId } };
+/** Said of a learning run alone: a node that does not know it must not start its turns. */
+function learningOf({ learn }: CreateMission) {
+  return learn === undefined ? {} : { learning: { modelRoute: learn.withCredentials ? 'open' : 'closed' } };
+}
+
+/**
+ * Said where a layer is wanted alone: a node of before layers knows no such key. A learning run has none: what it made with a wider reach must
+ * not come to other missions, and one that is used shows nothing of what its set-up reaches.
+ */
+function layerOf({ setupLayerFiles = [], learn }: CreateMission, workspaceId: string) {
+  return setupLayerFiles.length === 0 || learn !== undefined ? {} : { layer: { files: [...new Set(setupLayerFiles)], workspaceId } };
 }

@@ -14,6 +14,8 @@ const STATUS: Readonly<Record<string, number>> = {
   blob_digest_mismatch: 400,
   pack_unusable: 400,
   allow_list_invalid: 400,
+  learn_not_allowed: 400,
+  learn_with_credentials: 400,
   policy_above_ceiling: 400,
   policy_rule_unknown: 400,
   policy_too_large: 400,

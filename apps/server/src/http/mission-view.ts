@@ -36,6 +36,7 @@ export async function missionSummary(context: ServerContext, row: MissionRow): P
     endedAt: iso(row.endedAt),
     branch: row.end?.delivery?.branch ?? last?.delivery?.branch ?? null,
     outcome: row.end?.outcome ?? last?.outcome ?? null,
+    ...(row.spec.learn === undefined ? {} : { learning: row.spec.learn }),
     seat: await seatOf(context, row),
   });
 }
@@ -48,7 +49,7 @@ export async function missionView(context: ServerContext, id: string): Promise<M
   const rows = await context.db.select().from(tables.phases).where(eq(tables.phases.missionId, id)).orderBy(asc(tables.phases.position));
   const warnings = await warningsOf(context, id);
   const attempts = await context.db
-    .select({ attempt: tables.attempts, phaseId: tables.turns.phaseId })
+    .select({ attempt: tables.attempts, phaseId: tables.turns.phaseId, runId: tables.turns.runId })
     .from(tables.attempts)
     .innerJoin(tables.turns, eq(tables.turns.id, tables.attempts.turnId))
     .where(eq(tables.turns.missionId, id))
@@ -71,10 +72,11 @@ export async function missionView(context: ServerContext, id: string): Promise<M
       iteration: phase.iteration,
       outcome: phase.outcome,
       delivery: phase.delivery,
-      attempts: attempts.flatMap(({ attempt, phaseId }) =>
+      attempts: attempts.flatMap(({ attempt, phaseId, runId }) =>
         phaseId === phase.id
           ? [
               {
+                runId,
                 turnId: attempt.turnId,
                 attempt: attempt.attempt,
                 nodeId: attempt.nodeId,

@@ -19,6 +19,7 @@ import type { ServerContext } from '../context.ts';
 import { approveDelivery } from '../delivery/approve-delivery.ts';
 import { makeBase } from '../delivery/make-base.ts';
 import { judgeAsked, noticesOf } from '../policy/asked-warnings.ts';
+import { checkLearning, learningNotice } from '../policy/check-learning.ts';
 import { type Caller, findCaller } from './auth.ts';
 import { missionSummary, missionView } from './mission-view.ts';
 
@@ -38,9 +39,10 @@ export function missionRoutes(root: FastifyInstance, context: ServerContext): vo
     const caller = await findCaller(context.db, request);
     const id = newId('mission');
     const warnings = checkRequest(context, caller, request.body, id);
+    const notices = [...learningNotice(context.policy, request.body.learn), ...noticesOf(warnings)];
     const base = await makeBase(context, id, caller.workspaceId, request.body);
     const seat = caller.seat === undefined ? {} : { seat: { ...caller.seat, keyId: caller.tokenId } };
-    await context.store.create({ id, workspaceId: caller.workspaceId, spec: request.body, base, notices: noticesOf(warnings), ...seat });
+    await context.store.create({ id, workspaceId: caller.workspaceId, spec: request.body, base, notices, ...seat });
     const launched = await context.store.apply(id, { type: 'launch' });
     // any code: a refusal of the mission's machine, listed as `RefusalCode`
     if (!launched.ok) throw new CodedError(launched.code, `mission ${id} could not be launched: ${launched.code}`, { id });
@@ -133,6 +135,8 @@ async function demandSeatLives(tx: Transaction, id: string): Promise<void> {
 
 function checkRequest(context: ServerContext, caller: Caller, body: CreateMission, id: string): PolicyWarning[] {
   findBackend(body.agent.backend);
+  const includedSecrets = body.repository.kind === 'upload' ? body.repository.includedSecrets : [];
+  checkLearning(context.policy, { learn: body.learn, ofSeat: caller.seat !== undefined, includedSecrets });
   const warnings = judgeAsked(context.policy, body, id);
   const { driverFloor } = context.config;
   if (body.driver !== undefined && !meetsFloor(body.driver, driverFloor)) {

@@ -5,6 +5,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import * as z from 'zod';
 import type { ServerContext } from '../context.ts';
 import { judgeAsked } from '../policy/asked-warnings.ts';
+import { checkLearning } from '../policy/check-learning.ts';
 import { explainMission } from '../policy/explain-mission.ts';
 import { reachRequestOf } from '../policy/turn-egress.ts';
 import { findCaller } from './auth.ts';
@@ -22,9 +23,10 @@ export function policyRoutes(root: FastifyInstance, context: ServerContext): voi
   const app = root.withTypeProvider<ZodTypeProvider>();
 
   app.post('/v1/policy/ask', { schema: { body: askPolicySchema, response: { 200: policyAskedSchema } } }, async (request) => {
-    await findCaller(context.db, request);
-    const { backend, egress } = request.body;
-    return { warnings: judgeAsked(context.policy, { agent: { backend }, egress }) };
+    const caller = await findCaller(context.db, request);
+    const { backend, egress, learn } = request.body;
+    checkLearning(context.policy, { learn, ofSeat: caller.seat !== undefined, includedSecrets: [] });
+    return { warnings: judgeAsked(context.policy, { agent: { backend }, egress, learn }) };
   });
 
   app.get(

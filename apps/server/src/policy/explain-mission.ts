@@ -1,65 +1,61 @@
 import { HOST_DENIALS, type OperatorPolicy, type PolicyPart, type ReachRequest } from '@firecrew/egress-policy';
 import { describeReach } from '@firecrew/policy-file';
 import type { PolicyExplanation } from '@firecrew/protocol';
-import { sql } from 'drizzle-orm';
-import * as z from 'zod';
 import type { ServerContext } from '../context.ts';
+import { type AuditKind, countAudit, MAX_EXPLAINED, openTunnels, totalsOf } from './audit-rows.ts';
 
-/** Kinds of lines (purpose, host, port, rule, reason) that an explanation lists. */
-export const MAX_EXPLAINED = 1_000;
-
-const rowSchema = z.object({
-  event: z.enum(['refused', 'end']),
-  purpose: z.enum(['setup', 'agent', 'check']),
-  host: z.string().nullable(),
-  port: z.coerce.number().int().nullable(),
-  rule: z.string().nullable(),
-  reason: z.string(),
-  connections: z.coerce.number().int(),
-  bytesIn: z.coerce.number().int(),
-  bytesOut: z.coerce.number().int(),
-});
-type Row = z.infer<typeof rowSchema>;
-
-/** What a mission reached and what it was refused, from the stored audit, with what would allow it by the policy of now. */
+/** What a mission reached and was refused, from the stored audit, with what would allow it by the policy of now to one that learns nothing. */
 export async function explainMission(
   context: Pick<ServerContext, 'db' | 'policy'>,
   missionId: string,
   request: ReachRequest,
 ): Promise<PolicyExplanation> {
-  const rows = await auditOf(context, missionId);
+  const rows = await countAudit(context, missionId);
   const listed = rows.slice(0, MAX_EXPLAINED);
   const { policy, origin } = context.policy;
+  const ordinary = { ...request, learning: false };
   return {
     missionId,
     policy: { source: origin.source, digest: origin.digest },
-    reached: listed.flatMap(({ event, reason: _reason, ...row }) => (event === 'end' ? [row] : [])),
-    refused: listed.flatMap((row) => (row.event === 'refused' ? [explainRefusal(policy, request, row)] : [])),
+    learning: request.learning === true,
+    reached: listed.flatMap((row) => (row.event === 'end' ? [explainReached(policy, ordinary, row)] : [])),
+    open: (await openTunnels(context, missionId)).map((tunnel) => ({ ...tunnel, bytesIn: null, bytesOut: null })),
+    refused: listed.flatMap((row) => (row.event === 'refused' ? [explainRefusal(policy, ordinary, row)] : [])),
+    totals: await totalsOf(context, missionId),
     truncated: rows.length > MAX_EXPLAINED,
   };
 }
 
-/** A refusal with what would allow it. A reason that is not one of names and ports has no remedy among rules of names. */
-function explainRefusal(policy: OperatorPolicy, request: ReachRequest, row: Row): PolicyExplanation['refused'][number] {
-  const { purpose, host, port, reason, rule, connections } = row;
-  const part: PolicyPart = purpose === 'setup' ? 'setup' : 'run';
-  const isOfNames = HOST_DENIALS.some((denial) => denial === reason);
-  const now = host === null || port === null || !isOfNames ? undefined : describeReach({ policy, request, part, host, port }, '');
-  return { purpose, host, port, reason, rule, connections, remedy: now?.remedy ?? null, allowedNow: now?.verdict === 'allowed' };
+function explainReached(policy: OperatorPolicy, request: ReachRequest, row: AuditKind): PolicyExplanation['reached'][number] {
+  const { purpose, host, port, rule, connections, bytesIn, bytesOut } = row;
+  const common = { purpose, host, port, rule, connections, bytesIn, bytesOut };
+  if (host === null || port === null) return { ...common, remedy: null, allowedNow: false };
+  const now = describeReach({ policy, request, part: partOf(purpose), host, port }, '');
+  // Raw bytes need a rule that says so: one for TLS would not let the same through.
+  const isEnough = now.verdict === 'allowed' && (!isRaw(rule) || isRaw(now.rule));
+  const remedy = now.remedy ?? (isEnough ? null : ({ by: 'both', entry: `${host}:${port}` } as const));
+  return { ...common, remedy: remedy === null ? null : withProtocol(remedy, rule), allowedNow: isEnough };
 }
 
-async function auditOf({ db }: Pick<ServerContext, 'db'>, missionId: string): Promise<Row[]> {
-  const line = sql.raw(`body->'body'->'line'`);
-  const found = await db.execute(sql`
-    select ${line}->>'event' as event, ${line}->>'purpose' as purpose, ${line}->>'host' as host, ${line}->>'port' as port,
-      ${line}->>'rule' as rule, case when ${line}->>'event' = 'end' then '' else ${line}->>'reason' end as reason,
-      count(*) as connections,
-      coalesce(sum((${line}->>'bytesIn')::bigint), 0) as "bytesIn", coalesce(sum((${line}->>'bytesOut')::bigint), 0) as "bytesOut"
-    from events
-    where mission_id = ${missionId} and body->>'kind' = 'turn.event' and body->'body'->>'kind' = 'egress'
-      and ${line}->>'event' in ('refused', 'end')
-    group by 1, 2, 3, 4, 5, 6
-    order by connections desc, host, port, purpose, reason
-    limit ${MAX_EXPLAINED + 1}`);
-  return found.rows.map((row) => rowSchema.parse(row));
+/** The entry of a remedy for what the rule let through. A named rule may be for TLS alone, so it is no remedy for raw bytes. */
+function withProtocol<Remedy extends { readonly entry: string }>(remedy: Remedy, rule: string | null): Remedy {
+  if (!isRaw(rule) || remedy.entry.startsWith('rule:')) return remedy;
+  return { ...remedy, entry: `${/:\d+$/.test(remedy.entry) ? remedy.entry : `${remedy.entry}:443`}/tcp` };
+}
+
+function isRaw(rule: string | null): boolean {
+  return rule?.endsWith('/tcp') === true;
+}
+
+function partOf(purpose: AuditKind['purpose']): PolicyPart {
+  return purpose === 'setup' ? 'setup' : 'run';
+}
+
+/** A refusal with what would allow it. A reason that is not one of names and ports has no remedy among rules of names. */
+function explainRefusal(policy: OperatorPolicy, request: ReachRequest, row: AuditKind): PolicyExplanation['refused'][number] {
+  const { purpose, host, port, reason, rule, connections } = row;
+  const isOfNames = HOST_DENIALS.some((denial) => denial === reason);
+  const now =
+    host === null || port === null || !isOfNames ? undefined : describeReach({ policy, request, part: partOf(purpose), host, port }, '');
+  return { purpose, host, port, reason, rule, connections, remedy: now?.remedy ?? null, allowedNow: now?.verdict === 'allowed' };
 }

@@ -5,7 +5,7 @@ import { formatAllowRule, type OperatorPolicy, type PartReach, POLICY_PARTS, typ
 import { type CreateMission, MAX_ADDRESS_RULES, MAX_ALLOW_ENTRIES, type TurnEgress } from '@firecrew/protocol';
 
 /** The part of a mission that says what it may reach. */
-export type Asked = Pick<CreateMission, 'egress'> & { readonly agent: { readonly backend: string } };
+export type Asked = Pick<CreateMission, 'egress' | 'learn'> & { readonly agent: { readonly backend: string } };
 
 /** What a mission asks for, and its backend by itself. */
 export function reachRequestOf(spec: Asked): ReachRequest {
@@ -13,6 +13,7 @@ export function reachRequestOf(spec: Asked): ReachRequest {
     backend: spec.agent.backend,
     backendHosts: findBackend(spec.agent.backend).hosts,
     asked: { setup: spec.egress.setupAllow, run: spec.egress.allow },
+    learning: spec.learn !== undefined,
   };
 }
 

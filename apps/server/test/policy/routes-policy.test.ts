@@ -140,7 +140,22 @@ describe('the policy of a server', () => {
       .toEqual({
         missionId: id,
         policy: { source: join(folder, 'policy.yaml'), digest: expect.stringMatching(/^[0-9a-f]{64}$/) },
-        reached: [{ purpose: 'agent', host: 'api.example', port: 443, rule: 'api.example', connections: 2, bytesIn: 8, bytesOut: 6 }],
+        learning: false,
+        reached: [
+          {
+            purpose: 'agent',
+            host: 'api.example',
+            port: 443,
+            rule: 'api.example',
+            connections: 2,
+            bytesIn: 8,
+            bytesOut: 6,
+            remedy: null,
+            allowedNow: true,
+          },
+        ],
+        open: [],
+        totals: { tunnels: 1, refusals: 6, bytesIn: 8, bytesOut: 6 },
         refused: [
           {
             purpose: 'agent',

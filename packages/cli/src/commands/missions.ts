@@ -70,6 +70,10 @@ export function renderMission(mission: MissionView): string[] {
   ];
   if (mission.baseCommit !== null)
     lines.push(`base    ${mission.baseCommit}${mission.baseSynthetic ? ' (made of uncommitted changes)' : ''}`);
+  if (mission.learning !== undefined)
+    lines.push(
+      `learning run, ${mission.learning.withCredentials ? 'with credentials' : 'without credentials'}: it reaches more than missions do; what it needs: firecrew policy learn ${mission.id}`,
+    );
   for (const warning of mission.warnings ?? []) lines.push(renderWarning(warning));
   lines.push(...deniedLines(mission));
   if (mission.seat) lines.push(`seat    ${mission.seat.role} (${mission.seat.id}), key ${mission.seat.keyId}`);

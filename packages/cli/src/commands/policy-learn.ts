@@ -22,8 +22,8 @@ const MAX_DIFF_BYTES = 2 * 1024 * 1024;
 const NEW_FILE = 'firecrew.policy.yaml';
 
 /**
- * `firecrew policy learn ID`: what a mission was refused by name, as the least change of a policy that would allow it. It is printed as a diff and
- * put nowhere but into the new file `--out`.
+ * `firecrew policy learn ID`: what a mission was refused by name, and what it reached as a learning run, as the least change of a policy that would
+ * allow it to ordinary ones. It is printed as a diff and put nowhere but into the new file `--out`.
  */
 export async function policyLearnCommand(context: CommandContext, id: string, options: LearnOptions): Promise<number> {
   return await withServer(context, async ({ client, home }) => {
@@ -45,12 +45,16 @@ export async function policyLearnCommand(context: CommandContext, id: string, op
   });
 }
 
-/** What of the refusals a policy could allow, and what it could not, with the reason. */
-export function learnable(explanation: Pick<PolicyExplanation, 'refused'>): {
+/** What of the refusals, and of what was reached beyond the policy, a policy could allow, and what it could not, with the reason. */
+export function learnable(explanation: Pick<PolicyExplanation, 'reached' | 'refused'>): {
   readonly entries: readonly LearnedEntry[];
   readonly left: readonly { readonly host: string | null; readonly port: number | null; readonly reason: string }[];
 } {
-  const open = explanation.refused.filter((row) => !row.allowedNow);
+  // A server of before learning runs says nothing of what was reached: its missions reached what they were allowed.
+  const reached = explanation.reached.flatMap(({ allowedNow = true, remedy = null, ...row }) =>
+    allowedNow ? [] : [{ ...row, remedy, reason: 'reached' }],
+  );
+  const open = [...reached, ...explanation.refused.filter((row) => !row.allowedNow)];
   return {
     // A rule that exists is asked for by its name, and needs no other one.
     entries: open.flatMap(({ remedy, purpose }) =>
@@ -68,7 +72,7 @@ export function notesOf(learned: LearnedPolicy, left: ReturnType<typeof learnabl
   const asks = learned.rules.map(({ name, part }) => `${part === 'setup' ? '--setup-allow' : '--allow'} rule:${name}`);
   return [
     learned.rules.length === 0
-      ? 'nothing was refused that a policy could allow'
+      ? 'nothing was refused, or reached beyond the policy, that a policy could allow'
       : `review each host; missions get them by asking: ${asks.join(' ')}. An agent may have stopped at the first host: run again, and learn again`,
     ...left.map(
       ({ host, port, reason }) =>

@@ -2,10 +2,11 @@ import { resolve } from 'node:path';
 import { builtinBackends, findBackend } from '@firecrew/backend';
 import { BUDGET_DENIALS, POLICY_PARTS, reachOf } from '@firecrew/egress-policy';
 import { describeReach, type LoadedPolicy, loadPolicyFile, policyOfCeiling } from '@firecrew/policy-file';
-import type { MissionEvent, PolicyExplanation, PolicyVerdict } from '@firecrew/protocol';
+import type { PolicyExplanation, PolicyVerdict } from '@firecrew/protocol';
 import { EXIT, UsageError } from '../exit-codes.ts';
 import { cleanLine } from '../render/clean-text.ts';
 import { renderTable } from '../render/table.ts';
+import { type AuditOwner, AuditRecords } from '../run/audit-records.ts';
 import { findMission } from '../run/find-mission.ts';
 import { readSettings } from '../settings/read-settings.ts';
 import { mergeSettings, type Settings, settingsOfEnvironment } from '../settings/settings.ts';
@@ -109,14 +110,26 @@ export async function policyExplainCommand(context: CommandContext, id: string, 
 
 /** What a mission reached and was refused, for people. */
 export function renderExplanation(explanation: PolicyExplanation): string[] {
-  const { reached, refused, policy } = explanation;
+  const { reached, refused, policy, open = [], totals, learning = false } = explanation;
   const name = ({ host, port }: { host: string | null; port: number | null }) =>
     `${cleanLine(host ?? '(no name)', 120)}${port === null ? '' : `:${port}`}`;
-  const lines: string[] = [];
+  const lines: string[] = learning ? ['a learning run: it reached more than missions may', ''] : [];
   if (reached.length === 0) lines.push('nothing was reached');
   else {
     const rows = reached.map((row) => [name(row), row.purpose, `${row.connections}`, `${row.bytesIn}`, `${row.bytesOut}`, row.rule ?? '-']);
     lines.push(...renderTable(['reached', 'by', 'tunnels', 'bytes in', 'bytes out', 'rule'], rows));
+  }
+  if (open.length > 0) {
+    const rows = open.map((row) => [
+      name(row),
+      row.purpose,
+      cleanLine(row.address ?? '-', 64),
+      row.since.slice(0, 19).replace('T', ' '),
+      row.bytesIn === null ? '-' : `${row.bytesIn}`,
+      row.bytesOut === null ? '-' : `${row.bytesOut}`,
+      row.rule ?? '-',
+    ]);
+    lines.push('', ...renderTable(['open now', 'by', 'address', 'since (UTC)', 'bytes in', 'bytes out', 'rule'], rows));
   }
   lines.push('');
   if (refused.length === 0) lines.push('nothing was refused');
@@ -125,26 +138,33 @@ export function renderExplanation(explanation: PolicyExplanation): string[] {
     lines.push(...renderTable(['refused', 'by', 'times', 'reason', 'to allow it'], rows));
   }
   if (explanation.truncated) lines.push('', 'there is more than is shown; all of it: firecrew events ID --json');
+  if (totals !== undefined)
+    lines.push(
+      '',
+      `in all ${totals.tunnels} tunnels, ${totals.refusals} refusals, ${totals.bytesIn} bytes in, ${totals.bytesOut} bytes out`,
+    );
   return [...lines, '', `by the policy of now: ${cleanLine(policy.source, 300)} (${policy.digest.slice(0, 12)})`];
 }
 
-/** `firecrew policy audit ID`: every stored audit line, as JSON of one line, with where it is from. */
+/** `firecrew policy audit ID`: every connection of the stored audit, as JSON of one line, with whom it was for. */
 export async function policyAuditCommand(context: CommandContext, id: string): Promise<number> {
   return await withServer(context, async ({ client }) => {
     const missionId = await findMission(client, id);
+    const records = new AuditRecords();
+    let owner = await client.mission(missionId);
     for await (const event of allEvents(client, missionId, 0)) {
-      const line = auditLineOf(missionId, event);
-      if (line !== undefined) context.out.line(JSON.stringify(line));
+      // An attempt that was made meanwhile is in no view of before.
+      if (event.body.kind === 'turn.placed' && !isKnown(owner, event.body)) owner = await client.mission(missionId);
+      const record = records.add(event, owner);
+      if (record !== undefined) context.out.line(JSON.stringify(record));
     }
+    for (const record of records.rest()) context.out.line(JSON.stringify(record));
     return 0;
   });
 }
 
-/** The audit line that an event tells, with its place; undefined for every other event. `at` is when the server stored it. */
-export function auditLineOf(missionId: string, { seq, at, body }: MissionEvent): Readonly<Record<string, unknown>> | undefined {
-  if (body.kind !== 'turn.event' || body.body.kind !== 'egress') return undefined;
-  const { phaseId, turnId, attempt } = body;
-  return { seq, at, missionId, phaseId, turnId, attempt, ...body.body.line };
+function isKnown({ phases }: AuditOwner, { turnId, attempt }: { readonly turnId: string; readonly attempt: number }): boolean {
+  return phases.some(({ attempts }) => attempts.some((one) => one.turnId === turnId && one.attempt === attempt));
 }
 
 function remedyOf(row: PolicyExplanation['refused'][number]): string {

@@ -50,7 +50,9 @@ async function runMission(context: CommandContext, prepared: PreparedMission, pl
   const { options } = prepared;
   const { home } = connection;
   const client = await clientOf(context, options, connection);
-  if (options.strictPolicy) await client.askPolicy({ egress: egressRequest(prepared) });
+  // What is refused for the policy is refused before anything leaves this machine.
+  if (options.strictPolicy || options.learn !== undefined)
+    await client.askPolicy({ egress: egressRequest(prepared), ...(options.learn === undefined ? {} : { learn: { ...options.learn } }) });
   const mission = await client.createMission(await uploadMission(prepared, client, place));
   if (prepared.tree !== undefined) rememberMission(home, mission.id, prepared.tree.repository.root);
   if (!options.wait) return announce(context, options, mission);
@@ -66,6 +68,7 @@ async function runMission(context: CommandContext, prepared: PreparedMission, pl
   else {
     const facts = { hasCheck: prepared.phases.at(-1)?.doneWhenCheck !== undefined, repository: prepared.tree?.repository.root };
     for (const line of renderSummary(end, facts)) context.out.line(paint(context.out, line));
+    if (options.learn !== undefined) context.out.line(`learned   firecrew policy learn ${mission.id}`);
   }
   return end.exitCode;
 }

@@ -47,7 +47,8 @@ export function pushRefusal(
   if (pack.awaitingApproval)
     return {
       pushed: 'awaiting_approval',
-      pushDetail: 'it changes protected paths, or what it changes could not be listed; a person approves it first',
+      pushDetail:
+        'it changes protected paths, or what it changes could not be listed, or it is of a learning run; a person approves it first',
     };
   if (pack.synthetic && !options.pushDirty)
     return { pushed: 'failed', pushDetail: 'its base holds uncommitted changes; to push them too, add --push-dirty' };

@@ -116,6 +116,7 @@ export function missionRequest(
     phases: prepared.phases,
     agent: { command: agent.command, files: [...files] },
     egress: egressRequest(prepared),
+    ...(options.learn === undefined ? {} : { learn: { ...options.learn } }),
     allowUnisolated: options.allowUnisolated,
     ...(driver === undefined ? {} : { driver }),
     // A server of before this field refuses what it does not know.

@@ -36,6 +36,8 @@ export interface RunOptions {
   readonly addressRules: readonly AddressRule[];
   /** What the policy leaves out of the above is an error rather than a warning. */
   readonly strictPolicy: boolean;
+  /** A learning run, and whether it may have credentials. */
+  readonly learn: { readonly withCredentials: boolean } | undefined;
   readonly requireClean: boolean;
   /** Fetch the history that a shallow clone lacks. */
   readonly unshallow: boolean;
@@ -89,6 +91,7 @@ export function readRunOptions(raw: Raw, env: Readonly<Record<string, string | u
     setupAllow: listOf(raw.setupAllow),
     addressRules: readAddressRules(listOf(raw.allowAddress)),
     strictPolicy: raw.strictPolicy === true,
+    learn: readLearn(raw),
     requireClean: raw.requireClean === true,
     unshallow: raw.unshallow === true,
     include: listOf(raw.include),
@@ -101,6 +104,25 @@ export function readRunOptions(raw: Raw, env: Readonly<Record<string, string | u
     wait: raw.wait !== false,
     json: raw.json === true,
   };
+}
+
+function readLearn(raw: Raw): RunOptions['learn'] {
+  const withCredentials = raw.learnWithCredentials === true;
+  if (raw.learn !== true) {
+    if (withCredentials) throw wrong('--learn-with-credentials is for a learning run', 'Add --learn, or leave it out.');
+    return undefined;
+  }
+  const held = [
+    ...(textOf(raw.seat) === undefined ? [] : ['--seat']),
+    ...(listOf(raw.includeSecret).length === 0 ? [] : ['--include-secret']),
+    ...(textOf(raw.push) === undefined ? [] : ['--push']),
+  ];
+  if (held.length > 0 && !withCredentials)
+    throw wrong(
+      `a learning run reaches more than missions do, and ${held.join(' and ')} would give it credentials`,
+      'Leave that out, or say --learn-with-credentials.',
+    );
+  return { withCredentials };
 }
 
 /** Whether a `--repo` is a URL rather than a folder: a scheme, or `user@host:path` as git writes it. */
