@@ -6,6 +6,7 @@ import type { RepositoryCache } from './delivery/repository-cache.ts';
 import type { AttemptTokens } from './http/auth.ts';
 import type { ChangeFeed } from './http/change-feed.ts';
 import type { NodeRegistry } from './nodes/node-registry.ts';
+import type { OwnAddresses } from './nodes/own-addresses.ts';
 import type { EgressCounters } from './policy/egress-counters.ts';
 import type { PolicyDesk } from './policy/policy-desk.ts';
 
@@ -23,6 +24,7 @@ export interface ServerContext {
   readonly deliveries: DeliveryDesk;
   readonly policy: PolicyDesk;
   readonly egress: EgressCounters;
+  readonly ownAddresses: OwnAddresses;
   readonly epoch: number;
   readonly version: string;
   /** Monotonic time in `ms`. */

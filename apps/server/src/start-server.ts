@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { lookup } from 'node:dns/promises';
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CodedError, codeOf, identifyProcess, type MissionId, parseId } from '@firecrew/base';
+import { listOwnAddresses } from '@firecrew/egress-proxy';
 import { GENERATION, type ServerFile } from '@firecrew/protocol';
 import {
   type ConnectedDatabase,
@@ -35,6 +37,7 @@ import { ChangeFeed } from './http/change-feed.ts';
 import { prepareInstallation } from './installation.ts';
 import { serveNodeLinks } from './nodes/node-link.ts';
 import { NodeRegistry } from './nodes/node-registry.ts';
+import { OwnAddresses } from './nodes/own-addresses.ts';
 import { EgressCounters } from './policy/egress-counters.ts';
 import { PolicyDesk } from './policy/policy-desk.ts';
 import { tellNodes } from './policy/tell-nodes.ts';
@@ -120,6 +123,7 @@ async function compose(config: ServerConfig, log: Logger, version: string, datab
     deliveries: new DeliveryDesk(),
     policy,
     egress: new EgressCounters(),
+    ownAddresses: ownAddressesOf(config, log, db),
     clock: () => performance.now(),
     wake: async (missionId) => await wakeups.queue?.wake(missionIdOf(missionId)),
   };
@@ -140,6 +144,21 @@ async function compose(config: ServerConfig, log: Logger, version: string, datab
     return queue;
   };
   return { context, wakeups, start };
+}
+
+function ownAddressesOf(config: ServerConfig, log: Logger, db: ConnectedDatabase<Schema>['db']): OwnAddresses {
+  // A client that is not connected knows the host as every connection of the server does, by URL, parts or environment.
+  const { host } = new pg.Client(clientConfig(config));
+  return new OwnAddresses({
+    databaseHost: host.startsWith('/') ? null : host.replace(/^\[|\]$/g, ''),
+    interfaces: listOwnAddresses,
+    lookUp: async (name) => await lookup(name, { all: true }),
+    askDatabase: async () => {
+      const { rows } = await db.execute<{ address: string | null }>(sql`select host(inet_server_addr()) as address`);
+      return rows[0]?.address ?? null;
+    },
+    log,
+  });
 }
 
 async function listen(app: Awaited<ReturnType<typeof buildApp>>, { host, port }: ServerConfig['listen']): Promise<void> {

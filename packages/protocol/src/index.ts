@@ -108,6 +108,7 @@ export {
   MAX_EVENTS_PER_MESSAGE,
   MAX_NODE_MESSAGE_BYTES,
   MAX_OFFERED_IMAGES,
+  MAX_OWN_ADDRESSES,
   NODE_MESSAGE_TYPES,
   type NodeCapabilities,
   type NodeHealth,

@@ -114,6 +114,9 @@ export const NODE_MESSAGE_TYPES = [
   'error',
 ] as const;
 
+/** Addresses of server and database that a node is told. */
+export const MAX_OWN_ADDRESSES = 256;
+
 /** Server -> node agent. */
 export const serverMessageSchema = z.discriminatedUnion('t', [
   z.object({ t: z.literal('challenge'), generation: z.int(), minGeneration: z.int(), nonce: z.string().max(100) }),
@@ -139,6 +142,11 @@ export const serverMessageSchema = z.discriminatedUnion('t', [
     spec: turnSpecSchema,
     token: z.string().describe('Bearer for the data calls of this attempt.'),
     inputs: z.array(inputBlobSchema),
+    ownAddresses: z
+      .array(z.string().max(64))
+      .max(MAX_OWN_ADDRESSES)
+      .optional()
+      .describe('Addresses of server and database, which no guest may reach. Absent: the server is one that does not say.'),
   }),
   z.object({ t: z.literal('turn.cancel'), ...key, reason: z.enum(['cancelled', 'superseded', 'draining']) }),
   z.object({

@@ -206,7 +206,7 @@ export class NodeAgent {
     try {
       await this.#demandIsolation(spec);
       const paths = await this.#makeFolder(order, starting.signal);
-      const serverAddresses = await this.#serverAddresses();
+      const serverAddresses = [...new Set([...(await this.#serverAddresses()), ...(order.ownAddresses ?? [])])];
       const launch = mayUseModelRoute(spec) ? await this.#routes.launchOf(spec.backend) : null;
       const model = limitLaunch(launch, spec.modelBudget);
       starting.signal.throwIfAborted();

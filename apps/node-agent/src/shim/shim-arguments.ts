@@ -28,7 +28,7 @@ export const shimLaunchSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe("The operator's own proxy; where its credential is, not what it is."),
-  serverAddresses: z.array(z.string()).max(64).default([]).describe('Addresses of the server, which no guest may reach.'),
+  serverAddresses: z.array(z.string()).max(512).default([]).describe('Addresses of server and database, which no guest may reach.'),
   renewedAtUptimeMs: z.number().describe('When the renewal that allowed this start was sent.'),
 });
 export type ShimLaunch = z.infer<typeof shimLaunchSchema>;

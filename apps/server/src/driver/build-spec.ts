@@ -68,7 +68,13 @@ export async function buildStart(context: ServerContext, missionId: string, turn
     workspaceId,
     digests: unique.map((item) => item.digest),
   };
-  return { t: 'turn.start', spec: turnSpec, token: context.tokens.sign(grant), inputs: unique };
+  return {
+    t: 'turn.start',
+    spec: turnSpec,
+    token: context.tokens.sign(grant),
+    inputs: unique,
+    ownAddresses: await context.ownAddresses.now(),
+  };
 }
 
 async function findPlace(context: ServerContext, missionId: string, turnId: string): Promise<Place> {
