@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, isAbsolute, join, resolve, sep } from 'node:path';
 import { CodedError, codeOf, messageOf } from '@firecrew/base';
 import { parse as parseToml } from 'smol-toml';
 import * as z from 'zod';
@@ -57,6 +57,8 @@ const cargoSchema = z.object({
 
 /** Cargo has no stable command that tells its configuration, so the account's file is read as cargo documents it. */
 async function cargoUrls(env: Environment): Promise<readonly string[]> {
+  if (env.CARGO_HOME !== undefined && !isAbsolute(env.CARGO_HOME))
+    throw unresolvable('cargo', `CARGO_HOME is ${JSON.stringify(env.CARGO_HOME)}, which is another folder in each tree`, ADVICE.cargo);
   const folder = env.CARGO_HOME ?? join(env.HOME ?? homedir(), '.cargo');
   const file = join(folder, 'config.toml');
   let parsed: ReturnType<typeof cargoSchema.safeParse>;
@@ -82,7 +84,8 @@ async function cargoUrls(env: Environment): Promise<readonly string[]> {
 
 /** Runs a client in a folder of no project, without what a project's script may have set. */
 async function ask(kind: RegistryKind, env: Environment, program: string, args: readonly string[]): Promise<string> {
-  const clean = Object.fromEntries(Object.entries(env).filter(([name, value]) => value !== undefined && !OF_PROJECTS.test(name)));
+  const own = Object.fromEntries(Object.entries(env).filter(([name, value]) => value !== undefined && !OF_PROJECTS.test(name)));
+  const clean = { ...own, ...(env.PATH === undefined ? {} : { PATH: withoutTrees(env.PATH) }) };
   return await new Promise((resolve, reject) => {
     const options = { cwd: NEUTRAL_FOLDER, env: clean as Record<string, string>, timeout: CLIENT_TIMEOUT_MS };
     execFile(program, [...args], options, (error, stdout) => {
@@ -91,6 +94,15 @@ async function ask(kind: RegistryKind, env: Environment, program: string, args: 
         reject(unresolvable(kind, `\`${[program, ...args].join(' ')}\` failed (${error.code ?? error.signal ?? 'unknown'})`, ADVICE[kind]));
     });
   });
+}
+
+/** A search path without the folders that package runners put in front of it, which hold what a tree brought, and without relative ones. */
+function withoutTrees(path: string): string {
+  const ofTree = join(sep, 'node_modules', '.bin');
+  return path
+    .split(delimiter)
+    .filter((folder) => isAbsolute(folder) && !resolve(folder).endsWith(ofTree))
+    .join(delimiter);
 }
 
 /** The entry for a URL of a client's configuration; nothing of a credential in it is told or kept. */

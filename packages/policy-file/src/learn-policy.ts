@@ -26,7 +26,7 @@ export interface LearnedPolicy {
 
 /** What a server without a file has least of. */
 const EMPTY = 'version: 1\npreset: named\n';
-const RULE_NAME = /^[a-z0-9][a-z0-9-]{0,39}$/;
+const RULE_NAME = /^[a-z][a-z0-9-]{0,39}$/;
 
 /**
  * Adds to a policy the least that allows `entries`: a named rule for each part, which missions have to ask for, and in a ceiling of the file
@@ -51,7 +51,7 @@ export function learnPolicy(
     const entries = entriesOf(wanted.entries, part);
     if (entries.length === 0) return [];
     const name = part === 'run' ? wanted.rule : `${wanted.rule}-${part}`;
-    const known = policy.rules?.[name];
+    const known = Object.hasOwn(policy.rules ?? {}, name) ? policy.rules?.[name] : undefined;
     if (known !== undefined && (known.parts?.length !== 1 || known.parts[0] !== part))
       throw taken(name, `is a rule of ${file} already, and not for ${part} alone`);
     const isThere = (entry: string): boolean => covers(known?.allow ?? [], entry);

@@ -1,6 +1,6 @@
 import { CodedError } from '@firecrew/base';
 import type { PolicyDocument, PolicyProblem } from '@firecrew/egress-policy';
-import { parseDocument } from 'yaml';
+import { type Document, isScalar, parseDocument, visit } from 'yaml';
 import { policyFileSchema } from './policy-schema.ts';
 
 /** Bytes of one policy file. */
@@ -42,11 +42,23 @@ function readYaml(text: string, source: string): unknown {
       faults.map(({ message, linePos }) => ({ path: linePos === undefined ? '' : `line ${linePos[0].line}`, message: firstLine(message) })),
     );
   }
+  if (hasKeyOfObjects(document)) throw policyInvalid(source, [{ path: '', message: 'no key may be "__proto__"' }]);
   try {
     return document.toJS({ maxAliasCount: MAX_ALIASES });
   } catch {
     throw policyInvalid(source, [{ path: '', message: 'its aliases cannot be followed' }]);
   }
+}
+
+/** Whether a mapping has the one key that an object of JavaScript would lose without a word. */
+function hasKeyOfObjects(document: Document): boolean {
+  let has = false;
+  visit(document, {
+    Pair: (_at, { key }) => {
+      has ||= (isScalar(key) ? key.value : key) === '__proto__';
+    },
+  });
+  return has;
 }
 
 function firstLine(message: string): string {

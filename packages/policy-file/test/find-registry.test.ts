@@ -66,6 +66,26 @@ describe('a registry word', () => {
     });
   });
 
+  it('is never asked of a program of a tree, nor read from a folder that is named from where the server stands', async () => {
+    const project = await mkdtemp(join(folder, 'project-'));
+    const bin = join(project, 'node_modules', '.bin');
+    await mkdir(bin, { recursive: true });
+    await mkdir(join(project, '.cargo'));
+    await writeFile(join(bin, 'npm'), '#!/bin/sh\necho https://of-a-tree.example/\n');
+    await chmod(join(bin, 'npm'), 0o755);
+    const own = await account('npm', 'https://mirror.example/');
+    expect(await entriesOf('npm', { ...own, PATH: `${bin}/:.:${own.PATH}` })).toEqual(['mirror.example']);
+    const cargo = '[source.crates-io]\nreplace-with = "m"\n[source.m]\nregistry = "sparse+https://of-a-tree.example/"\n';
+    await writeFile(join(project, '.cargo', 'config.toml'), cargo);
+    const before = process.cwd();
+    process.chdir(project);
+    try {
+      await expect(entriesOf('cargo', { HOME: folder, CARGO_HOME: '.cargo' })).rejects.toMatchObject({ code: 'registry_unresolvable' });
+    } finally {
+      process.chdir(before);
+    }
+  });
+
   it('of a client that is not there, or fails, is an error that tells no secret', async () => {
     await expect(entriesOf('npm', { PATH: folder })).rejects.toMatchObject({
       code: 'registry_unresolvable',

@@ -43,6 +43,17 @@ describe('a policy that learned what a mission was refused', () => {
     expect(verdict(text, 'run', 'a.example.net', 8080, ['rule:learned'])).toBe('denied');
   });
 
+  it('takes a name that every object has for a new rule, and refuses one that no policy may have', () => {
+    const text = 'version: 1\npreset: named\nrules: { other: { allow: [] } }\n';
+    expect(learnPolicy(text, 'p.yaml', { rule: 'constructor', entries: run('a.example') }).rules).toEqual([
+      { name: 'constructor', part: 'run', entries: ['a.example'] },
+    ]);
+    for (const rule of ['9lives', '__proto__', ''])
+      expect(() => learnPolicy(text, 'p.yaml', { rule, entries: run('a.example') })).toThrowError(
+        expect.objectContaining({ code: 'policy_rule_taken' }),
+      );
+  });
+
   it('has its own ceiling raised by what that did not cover, and by no more', () => {
     const { text } = learnPolicy(FILE, 'p.yaml', { rule: 'learned', entries: run('docs.example.com', 'b.example.net:8443') });
     expect(parsePolicyText(text, 'p.yaml').ceiling).toEqual({ run: ['.example.com', 'b.example.net:8443'] });

@@ -47,6 +47,15 @@ describe('the text of a policy', () => {
     ['a part for nothing', 'version: 1\nrules: { a: { parts: [], allow: [] } }\n', /rules\.a\.parts: /],
     ['a merge key', 'x: &x {preset: open}\nversion: 1\n<<: *x\n', /"x"|"<<"/],
     ['aliases that grow', `version: 1\nmissions: { run: &a [${Array(150).fill('*a').join(', ')}] }\n`, /policy_invalid/],
+    ['a ceiling that says nothing', 'version: 1\npreset: open\nceiling:\n', /ceiling: /],
+    ['a part of the ceiling that says nothing', 'version: 1\npreset: open\nceiling: { run: }\n', /ceiling\.run: /],
+    ['a part of learn that says nothing', 'version: 1\nlearn: { run: }\n', /learn\.run: /],
+    ['a preset that says nothing', 'version: 1\npreset:\n', /preset: /],
+    ['a rule whose name is of every object', 'version: 1\nrules: { __proto__: { allow: [a.example] } }\n', /no key may be "__proto__"/],
+    ['a host that is a number', 'version: 1\nmissions: { run: [127.1] }\n', /missions\.run\[0\]: /],
+    ['a port that is a text', 'version: 1\nmissions: { run: [{ host: a.example, port: "443" }] }\n', /missions\.run\[0\]: /],
+    ['a third protocol', 'version: 1\nmissions: { run: [{ host: a.example, port: 53, protocol: udp }] }\n', /missions\.run\[0\]: /],
+    ['a set as a list', 'version: 1\nmissions: { run: !!set { a.example } }\n', /missions\.run: /],
     ['more bytes than the bound', `version: 1\n#${'x'.repeat(MAX_POLICY_BYTES)}\n`, /more than 262144 bytes/],
   ])('with %s is refused, with its place', (_what, text, expected) => {
     expect(faultOf(text)).toMatch(expected);
