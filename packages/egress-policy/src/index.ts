@@ -12,6 +12,7 @@ export {
   parseAllowList,
   type TunnelProtocol,
 } from './allow-entry.ts';
+export { type AskedBeyond, askedBeyond } from './asked-beyond.ts';
 export {
   type Budget,
   type BudgetInput,
@@ -22,7 +23,6 @@ export {
   loadBudgets,
 } from './budgets.ts';
 export { CHAIN_MODES, type Chain, type ChainInput, type ChainMode, decideWay, loadChain, NO_PROXY_MAX } from './chain.ts';
-export { type AskedBeyond, askedBeyond } from './asked-beyond.ts';
 export { type ConfigProblem, EgressConfigError } from './config-error.ts';
 export { type AddressDecision, type AddressPolicy, decideAddress } from './decide-address.ts';
 export {
