@@ -202,12 +202,17 @@ const CARGO: RealClient = {
   }),
 };
 
-/** Go takes no folders in the archive of a module. */
-const GO_MODULE = `import sys, zipfile
-with zipfile.ZipFile(sys.argv[1], 'w') as z:
-    z.writestr('example.test/demo@v1.0.0/go.mod', 'module example.test/demo\\n')
-    z.writestr('example.test/demo@v1.0.0/demo.go', 'package demo\\n')
-`;
+/** The archive of a module as Go takes it: without folders. It holds `go.mod` and `demo.go`, not packed. */
+const GO_MODULE = Buffer.from(
+  [
+    'UEsDBBQAAAAAAAAAISgwXgrPGQAAABkAAAAfAAAAZXhhbXBsZS50ZXN0L2RlbW9AdjEuMC4wL2dvLm1vZG1vZHVsZSBleGFtcGxlLnRlc3QvZG',
+    'VtbwpQSwMEFAAAAAAAAAAhKFdfp4sNAAAADQAAACAAAABleGFtcGxlLnRlc3QvZGVtb0B2MS4wLjAvZGVtby5nb3BhY2thZ2UgZGVtbwpQSwEC',
+    'FAMUAAAAAAAAACEoMF4KzxkAAAAZAAAAHwAAAAAAAAAAAAAAgAEAAAAAZXhhbXBsZS50ZXN0L2RlbW9AdjEuMC4wL2dvLm1vZFBLAQIUAxQAAA',
+    'AAAAAAIShXX6eLDQAAAA0AAAAgAAAAAAAAAAAAAACAAVYAAABleGFtcGxlLnRlc3QvZGVtb0B2MS4wLjAvZGVtby5nb1BLBQYAAAAAAgACAJsA',
+    'AAChAAAAAAA=',
+  ].join(''),
+  'base64',
+);
 
 const GO: RealClient = {
   program: 'go',
@@ -215,11 +220,10 @@ const GO: RealClient = {
   prepare(folder) {
     mkdirSync(join(folder, 'top'));
     writeFileSync(join(folder, 'top/go.mod'), 'module top\n\ngo 1.19\n\nrequire example.test/demo v1.0.0\n');
-    execFileSync('python3', ['-c', GO_MODULE, join(folder, 'demo.zip')]);
     return pages({
       '/example.test/demo/@v/v1.0.0.info': '{"Version":"v1.0.0"}',
       '/example.test/demo/@v/v1.0.0.mod': 'module example.test/demo\n',
-      '/example.test/demo/@v/v1.0.0.zip': readFileSync(join(folder, 'demo.zip')),
+      '/example.test/demo/@v/v1.0.0.zip': GO_MODULE,
     });
   },
   cwd: 'top',
