@@ -1,5 +1,6 @@
 import { startTestDatabase, type TestDatabaseServer } from '@firecrew/store/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { postTo } from './support/ask.ts';
 import { FakeNode } from './support/fake-node.ts';
 import { startTestServer, type TestServer } from './support/running-server.ts';
 
@@ -24,11 +25,7 @@ interface Key {
   readonly keyId: string;
 }
 
-async function post<T>(path: string, json: unknown, token?: string): Promise<T> {
-  const reply = await server.call('POST', path, { json, ...(token === undefined ? {} : { token }) });
-  if (reply.status >= 300) throw new Error(`${path}: ${reply.status} ${JSON.stringify(reply.body)}`);
-  return reply.body as T;
-}
+const post = <T>(path: string, json: unknown, token?: string) => postTo<T>(server, path, json, token);
 
 /** A mission of a seat whose turn runs, the keys of that seat, and a way to open a stream of the mission. */
 async function running() {

@@ -2,6 +2,7 @@ import type { AttemptResult, SeatDetail, SeatView } from '@firecrew/protocol';
 import { startTestDatabase, type TestDatabaseServer } from '@firecrew/store/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { PLACE_BATCH } from '../src/driver/place-turns.ts';
+import { postTo, until } from './support/ask.ts';
 import { FakeNode, keyOf } from './support/fake-node.ts';
 import { startTestServer, type TestServer } from './support/running-server.ts';
 
@@ -23,11 +24,7 @@ afterEach(async () => {
   await server.stop();
 });
 
-async function post<T>(path: string, json: unknown, token?: string): Promise<T> {
-  const reply = await server.call('POST', path, { json, ...(token === undefined ? {} : { token }) });
-  if (reply.status >= 300) throw new Error(`${path}: ${reply.status} ${JSON.stringify(reply.body)}`);
-  return reply.body as T;
-}
+const post = <T>(path: string, json: unknown, token?: string) => postTo<T>(server, path, json, token);
 const link = (maxTurns: number, budget: object) => post<SeatView>('/v1/seats', { role: 'coder', maxTurns, budget });
 const show = async (id: string) => (await server.call('GET', `/v1/seats/${id}`)).body as SeatDetail;
 const keyOfSeat = async (seat: SeatView) => (await post<{ key: string }>(`/v1/seats/${seat.id}/keys`, { name: 'a test' })).key;
@@ -43,13 +40,6 @@ const create = async (token: string) => {
   return (await post<View>('/v1/missions', json, token)).id;
 };
 
-async function until<T>(look: () => Promise<T>, holds: (now: T) => boolean): Promise<T> {
-  for (;;) {
-    const now = await look();
-    if (holds(now)) return now;
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-}
 const untilWaits = async (id: string, reason: string) =>
   await until(
     () => view(id),

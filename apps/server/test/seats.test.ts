@@ -1,6 +1,7 @@
 import { startTestDatabase, type TestDatabaseServer } from '@firecrew/store/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { PLACE_BATCH } from '../src/driver/place-turns.ts';
+import { postTo, until } from './support/ask.ts';
 import { FakeNode, keyOf } from './support/fake-node.ts';
 import { startTestServer, type TestServer } from './support/running-server.ts';
 import { uploadRepository } from './support/upload-repository.ts';
@@ -43,11 +44,7 @@ interface View {
   readonly phases: readonly { readonly attempts: readonly { readonly outcome: unknown; readonly detail: string }[] }[];
 }
 
-async function post<T>(path: string, json: unknown, token?: string): Promise<T> {
-  const reply = await server.call('POST', path, { json, ...(token === undefined ? {} : { token }) });
-  if (reply.status >= 300) throw new Error(`${path}: ${reply.status} ${JSON.stringify(reply.body)}`);
-  return reply.body as T;
-}
+const post = <T>(path: string, json: unknown, token?: string) => postTo<T>(server, path, json, token);
 const link = (role: string, maxTurns?: number) => post<Seat>('/v1/seats', { role, ...(maxTurns === undefined ? {} : { maxTurns }) });
 const mint = (seat: Seat) => post<Key>(`/v1/seats/${seat.id}/keys`, { name: 'a test' });
 const codeOf = (body: unknown) => (body as { error?: { code?: string } }).error?.code;
@@ -59,14 +56,6 @@ async function create(token: string): Promise<string> {
   const phases = [{ kind: 'coding', task: 'x' }];
   const json = { title: 'Change it', repository, phases, agent: { command: 'true' }, allowUnisolated: true };
   return (await post<View>('/v1/missions', json, token)).id;
-}
-
-async function until<T>(look: () => Promise<T>, holds: (now: T) => boolean): Promise<T> {
-  for (;;) {
-    const now = await look();
-    if (holds(now)) return now;
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
 }
 
 async function notices(id: string): Promise<readonly string[]> {

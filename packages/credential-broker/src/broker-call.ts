@@ -13,6 +13,7 @@ import {
 import { gatherWrites } from './gather-writes.ts';
 import type { Cuttable } from './handles.ts';
 import type { BrokerLimits } from './limits.ts';
+import { passBody } from './pass-body.ts';
 import type { OpenRoute } from './routes.ts';
 import type { UpstreamClient } from './upstream-client.ts';
 import { type BrokerRefusal, LEAKS_ANNOUNCED, leaksTrailer, refusedHeaders } from './wire.ts';
@@ -147,13 +148,7 @@ export class BrokerCall implements Cuttable {
   /** Passes the body on unread; one that grows beyond the bound ends the call. */
   #passBody(request: ClientRequest, { kind }: Head): void {
     const { bodyBytes, uploadBytes } = this.#host.limits;
-    const max = kind === 'upload' ? uploadBytes : bodyBytes;
-    let bytes = 0;
-    this.#request.on('data', (part: Buffer) => {
-      bytes += part.length;
-      if (bytes > max) this.cut();
-    });
-    this.#request.pipe(request);
+    passBody(this.#request, request, kind === 'upload' ? uploadBytes : bodyBytes, () => this.cut());
   }
 
   #headersUp(head: Head): HeaderPair[] {

@@ -1,35 +1,29 @@
 import { CredentialSearch } from '@firecrew/model-route';
+import { LateValue } from './late-value.ts';
+
+/** Earlier credentials that are still searched for. */
+const USED_MAX = 4;
 
 /** The credential of a route as it is now: it may come later than the first request, and change while requests are under way. */
 export class CredentialSlot {
-  #now: string | null | undefined;
+  readonly #now = new LateValue<string | null>();
   /** Those that were used: an answer under way may show an older one. */
   #used: readonly string[] = [];
   #search = new CredentialSearch([]);
-  #waiting: (() => void)[] = [];
 
   /** Takes the newest one; null says that the route has none. */
   set(credential: string | null): void {
-    this.#now = credential;
-    for (const wake of this.#waiting.splice(0)) wake();
+    this.#now.set(credential);
   }
 
   /** The credential for a request that is sent now, or undefined when none came in time. */
   async take(waitMs: number): Promise<string | null | undefined> {
-    if (this.#now === undefined) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, waitMs);
-        this.#waiting.push(() => {
-          clearTimeout(timer);
-          resolve();
-        });
-      });
-    }
-    if (typeof this.#now === 'string' && !this.#used.includes(this.#now)) {
-      this.#used = [this.#now, ...this.#used].slice(0, USED_MAX);
+    const now = await this.#now.take(waitMs);
+    if (typeof now === 'string' && !this.#used.includes(now)) {
+      this.#used = [now, ...this.#used].slice(0, USED_MAX);
       this.#search = new CredentialSearch(this.#used);
     }
-    return this.#now;
+    return now;
   }
 
   /** What no answer may show. */
@@ -37,6 +31,3 @@ export class CredentialSlot {
     return this.#search;
   }
 }
-
-/** Earlier credentials that are still searched for. */
-const USED_MAX = 4;

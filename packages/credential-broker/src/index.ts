@@ -1,6 +1,7 @@
 export { type CredentialBroker, type CredentialBrokerOptions, createCredentialBroker } from './credential-broker.ts';
 export { gatherWrites } from './gather-writes.ts';
 export type { BrokerHandle } from './handles.ts';
+export { LateValue } from './late-value.ts';
 export {
   BROKER_BODY_MAX_BYTES,
   BROKER_LIMITS,
@@ -13,5 +14,6 @@ export {
   MODEL_HEAD_MAX_BYTES,
   MODEL_UPLOAD_MAX_BYTES,
 } from './limits.ts';
+export { passBody } from './pass-body.ts';
 export type { BrokerRoute } from './routes.ts';
 export { type BrokerRefusal, type BrokerRefused, handleHeader, isHandle, newHandle, readLeaks, readRefused } from './wire.ts';

@@ -4,12 +4,12 @@ import {
   BROKER_LIMITS,
   type BrokerRefusal,
   handleHeader,
+  type LateValue,
   MODEL_CALLS_MAX,
   MODEL_HEAD_MAX_BYTES,
   readRefused,
 } from '@firecrew/credential-broker';
 import type { HeaderPair } from '@firecrew/model-route';
-import type { HandleSlot } from './handle-slot.ts';
 
 /** Pause between two tries to reach a broker that is not there, or does not know the handle yet. */
 const TRY_EVERY_MS = 50;
@@ -37,11 +37,11 @@ export type BrokerAnswer =
 /** The way of one turn to the broker of its node, over connections that are kept between requests. */
 export class BrokerClient {
   readonly #socketPath: string;
-  readonly #handle: HandleSlot;
+  readonly #handle: LateValue<string>;
   readonly #waitMs: number;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: MODEL_CALLS_MAX, maxFreeSockets: 8 });
 
-  constructor(socketPath: string, handle: HandleSlot, waitMs: number) {
+  constructor(socketPath: string, handle: LateValue<string>, waitMs: number) {
     this.#socketPath = socketPath;
     this.#handle = handle;
     this.#waitMs = waitMs;

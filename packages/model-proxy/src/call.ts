@@ -1,5 +1,5 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
-import { readLeaks } from '@firecrew/credential-broker';
+import { passBody, readLeaks } from '@firecrew/credential-broker';
 import {
   type BodyDecision,
   type CallKind,
@@ -221,13 +221,7 @@ export class Call {
   /** Passes a body on unread; one that grows beyond the bound ends the call. */
   #passBody(request: ClientRequest, { kind }: Head): void {
     const { bodyBytes, uploadBytes } = this.#host.limits;
-    const max = kind === 'upload' ? uploadBytes : bodyBytes;
-    let bytes = 0;
-    this.#request.on('data', (part: Buffer) => {
-      bytes += part.length;
-      if (bytes > max) this.cut('body_too_large');
-    });
-    this.#request.pipe(request);
+    passBody(this.#request, request, kind === 'upload' ? uploadBytes : bodyBytes, () => this.cut('body_too_large'));
   }
 
   /** There is no answer of the upstream: what the guest is told in its place. A call that was cut has its end already. */

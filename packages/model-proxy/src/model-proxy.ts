@@ -1,13 +1,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { MODEL_HEAD_MAX_BYTES } from '@firecrew/credential-broker';
+import { LateValue, MODEL_HEAD_MAX_BYTES } from '@firecrew/credential-broker';
 import { type RouteRefusal, refusalBody, refusalStatus } from '@firecrew/model-route';
 import { BrokerClient } from './broker-client.ts';
 import { BudgetKeeper, type RouteUsage } from './budget-keeper.ts';
 import { Call, type CallHost } from './call.ts';
 import type { ModelCallLine } from './call-line.ts';
 import { GuestConnections } from './guest-connections.ts';
-import { HandleSlot } from './handle-slot.ts';
 import { MODEL_PROXY_LIMITS, type ModelProxyLimits } from './limits.ts';
 import { BodyRoom } from './read-body.ts';
 import type { RouteRules } from './route-rules.ts';
@@ -50,7 +49,8 @@ export function createModelProxy(options: ModelProxyOptions): ModelProxy {
   let isOpen = false;
   let numbers = 0;
   let isReachedTold = false;
-  const slot = new HandleSlot();
+  // A node agent that started anew gives another one.
+  const slot = new LateValue<string>();
   const broker = new BrokerClient(options.broker, slot, limits.brokerMs);
   const host: CallHost = {
     rules,
