@@ -1,11 +1,12 @@
 // Compiles guest-init, pid 1 of a microVM, into one static program: node tools/build-init.mjs [FOLDER]
 // The same compiler gives the same bytes. Where musl is installed its wrapper is taken: the result is a tenth as large.
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const sources = join(dirname(dirname(fileURLToPath(import.meta.url))), 'apps/guest-agent/init');
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const sources = join(root, 'apps/guest-agent/init');
 const COMPILERS = ['musl-gcc', 'cc', 'gcc', 'clang'];
 const FLAGS = [
   ...['-std=c11', '-D_GNU_SOURCE', '-Os', '-Wall', '-Wextra', '-static', '-no-pie'],
@@ -32,5 +33,8 @@ if (status !== 0) {
   process.stderr.write(`build-init: ${compiler} did not compile guest-init: ${error?.message ?? stderr}\n`);
   process.exit(1);
 }
+// The command of the checkout takes it from its bundle, which may have been made before.
+const bundled = join(root, 'packages/cli/bundle/apps');
+if (process.argv[2] === undefined && existsSync(bundled)) copyFileSync(target, join(bundled, 'guest-init'));
 process.stderr.write(stderr);
 process.stdout.write(`${target} (${compiler})\n`);

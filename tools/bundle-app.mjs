@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { chmod, cp, readFile, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { licencesOf } from './bundle-licences.mjs';
@@ -29,6 +29,8 @@ const BUNDLES = {
   cli: {
     package: 'packages/cli',
     programs: { 'command.mjs': 'packages/cli/src/main.ts' },
+    // A call reads what it needs and not all commands; parts lie beside the entry, so that paths from `import.meta.url` hold in each.
+    split: true,
     beside: {
       'firecrew.mjs': 'packages/cli/launcher/firecrew.mjs',
       'apps/server.mjs': 'apps/server/bundle/server.mjs',
@@ -69,8 +71,11 @@ if (folder === undefined) await rm(target, { recursive: true, force: true });
 const inputs = new Set();
 for (const [file, entry] of Object.entries(bundle.programs)) {
   const { metafile } = await build({
-    entryPoints: [join(root, entry)],
-    outfile: join(target, file),
+    entryPoints: [{ in: join(root, entry), out: basename(file, '.mjs') }],
+    outdir: target,
+    outExtension: { '.js': '.mjs' },
+    splitting: bundle.split ?? false,
+    chunkNames: 'part-[hash]',
     absWorkingDir: root,
     bundle: true,
     platform: 'node',

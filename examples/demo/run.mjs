@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const here = dirname(fileURLToPath(import.meta.url));
-const firecrew = join(here, '../../packages/cli/dist/main.js');
+const firecrew = join(here, '../../packages/cli/bundle/command.mjs');
 const folder = mkdtempSync(join(tmpdir(), 'firecrew-demo-'));
 // Attempts run as users of their own when this runs as root, and walk through to their folders.
 if (process.getuid?.() === 0) chmodSync(folder, 0o711);

@@ -30,7 +30,7 @@ beforeEach(() => {
   checkout = join(folder, 'a checkout');
   write('package.json', JSON.stringify({ name: 'checkout', private: true, type: 'module', bin: { firecrew: 'bin/firecrew' } }));
   write('packages/cli/package.json', '{ "type": "module" }');
-  write('packages/cli/dist/main.js', STAND_IN);
+  write('packages/cli/bundle/command.mjs', STAND_IN);
   mkdirSync(join(checkout, 'bin'));
   copyFileSync(join(ROOT, 'bin', 'firecrew'), join(checkout, 'bin', 'firecrew'));
   chmodSync(join(checkout, 'bin', 'firecrew'), 0o755);
@@ -105,7 +105,7 @@ describe('the command of a checkout', () => {
   });
 
   it('says the one command to run when it is not built', async () => {
-    rmSync(join(checkout, 'packages', 'cli', 'dist'), { recursive: true });
+    rmSync(join(checkout, 'packages', 'cli', 'bundle'), { recursive: true });
     const { code, stderr } = await run(command(), ['--version']);
     expect(code).toBe(2);
     expect(stderr).toBe(`firecrew: this checkout is not built yet; run: (cd '${checkout}' && npm run build)\n`);

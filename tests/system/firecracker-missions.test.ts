@@ -15,7 +15,7 @@ import { testVmStore } from './support/vm-store.ts';
 
 const FILES = { 'add.js': 'module.exports = (a, b) => a - b;\n', 'test.js': 'if (require("./add.js")(2, 3) !== 5) process.exit(1);\n' };
 const MISSION_MS = 120_000;
-const NODE_AGENT = fileURLToPath(new URL('../../apps/node-agent/dist/agent/main.js', import.meta.url));
+const NODE_AGENT = fileURLToPath(new URL('../../packages/cli/bundle/apps/node-agent.mjs', import.meta.url));
 
 /** What is missed here: the guest of the simulator is a sandbox, and the probe opens the device that a real one would use. */
 async function whatIsMissing(): Promise<string | undefined> {

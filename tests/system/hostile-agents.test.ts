@@ -32,6 +32,8 @@ interface Deed {
   readonly tree: readonly string[] | undefined;
   readonly verified?: boolean;
   readonly also?: (seen: Seen) => void | Promise<void>;
+  /** Also tried without isolation, where other means find its processes, its folder and its files; the rest is the same code in both. */
+  readonly unisolated?: true;
 }
 
 const BASE = ['100644 add.js', '100644 lib/deep/a.txt'];
@@ -40,6 +42,7 @@ const COMPLETED: Outcome = { kind: 'completed' };
 const DEEDS: readonly Deed[] = [
   {
     what: 'forks and detaches',
+    unisolated: true,
     agent: `setsid sh -c 'while :; do sleep 1; done' & setsid nohup sleep 1000 >/dev/null 2>&1 &
       (setsid sh -c 'trap "" TERM HUP; (while :; do sleep 1; done) & exec sleep 1000' &) ; echo x > done.txt`,
     outcome: COMPLETED,
@@ -47,6 +50,7 @@ const DEEDS: readonly Deed[] = [
   },
   {
     what: 'ignores every signal until its time is up',
+    unisolated: true,
     agent: `trap '' TERM INT HUP; echo half > half.txt; while :; do sleep 1; done`,
     check: 'true',
     extra: { turnTimeoutMs: 2_500 },
@@ -68,6 +72,7 @@ const DEEDS: readonly Deed[] = [
   { what: 'fails at once', agent: 'exit 7', check: 'true', outcome: { kind: 'gate_capped' }, tree: undefined },
   {
     what: 'is a command that is missing',
+    unisolated: true,
     agent: 'exec no-such-program --now',
     outcome: { kind: 'gate_capped' },
     tree: undefined,
@@ -98,6 +103,7 @@ const DEEDS: readonly Deed[] = [
   },
   {
     what: 'kills its own parents',
+    unisolated: true,
     agent: 'echo x > done.txt; kill -9 $PPID; kill -9 $$',
     outcome: { kind: 'lost', reason: 'guest_lost' },
     tree: [...BASE, '100644 done.txt'],
@@ -117,9 +123,16 @@ const DEEDS: readonly Deed[] = [
     tree: [],
     verified: false,
   },
-  { what: 'removes the workspace itself', agent: 'w="$PWD"; cd /; rm -rf "$w"; true', outcome: { kind: 'uncollected' }, tree: undefined },
+  {
+    what: 'removes the workspace itself',
+    unisolated: true,
+    agent: 'w="$PWD"; cd /; rm -rf "$w"; true',
+    outcome: { kind: 'uncollected' },
+    tree: undefined,
+  },
   {
     what: 'puts a link in the place of the workspace',
+    unisolated: true,
     agent: 'w="$PWD"; cd /; rm -rf "$w"; ln -s /etc "$w"; true',
     outcome: { kind: 'uncollected' },
     tree: undefined,
@@ -142,12 +155,14 @@ const DEEDS: readonly Deed[] = [
   },
   {
     what: 'sets odd modes',
+    unisolated: true,
     agent: `echo x > done.txt; chmod 4755 add.js; chmod 0222 done.txt; chmod 2711 lib; chmod 1777 lib/deep; chmod 6644 lib/deep/a.txt`,
     outcome: COMPLETED,
     tree: ['100644 done.txt', '100644 lib/deep/a.txt', '100755 add.js'],
   },
   {
     what: 'leaves links that lead out of the tree',
+    unisolated: true,
     agent: `ln -s /etc/passwd secret; ln -s ../../../.. up; ln -s loop loop; rm -rf lib; ln -s /etc lib; ln add.js hard.js`,
     outcome: COMPLETED,
     tree: ['100644 add.js', '100644 hard.js', '120000 lib', '120000 loop', '120000 secret', '120000 up'],
@@ -158,6 +173,7 @@ const DEEDS: readonly Deed[] = [
   },
   {
     what: 'leaves a FIFO and a socket',
+    unisolated: true,
     agent: `mkfifo pipe; node -e 'require("net").createServer().listen("sock", () => process.kill(process.pid, "SIGKILL"))'; echo x > done.txt`,
     outcome: COMPLETED,
     tree: [...BASE, '100644 done.txt'],
@@ -170,6 +186,7 @@ const DEEDS: readonly Deed[] = [
   },
   {
     what: 'closes folders and files to itself',
+    unisolated: true,
     agent: `mkdir -p closed/inner; echo x > closed/inner/f; echo x > shut.txt; chmod 0000 shut.txt add.js closed/inner closed; chmod 0500 lib`,
     outcome: COMPLETED,
     tree: [...BASE, '100644 closed/inner/f', '100644 shut.txt'],
@@ -190,6 +207,7 @@ const DEEDS: readonly Deed[] = [
   },
   {
     what: 'has a check that hangs',
+    unisolated: true,
     agent: 'echo "$FIRECREW_ROUND" >> rounds.txt',
     check: `setsid sleep 1000 & while :; do sleep 1; done`,
     extra: { checkTimeoutMs: 1_000 },
@@ -233,30 +251,33 @@ describe.each(['auto', 'off'] as const)('with bubblewrap %s, an agent that', (bu
     await until('a node without leftovers', async () => (await installation.leftovers()).length === 0);
   });
 
-  it.each(DEEDS)('$what', async ({ agent, check, files, extra, outcome, tree, verified, also }) => {
-    const folder = await makeRepository(join(installation.home, 'scratch', randomBytes(6).toString('hex')), { ...FILES, ...files });
-    const { id } = await installation.startMission({
-      repository: folder,
-      agent,
-      ...(check === undefined ? {} : { check }),
-      ...(extra === undefined ? {} : { extra }),
-    });
-    const { end } = await installation.ended(id);
-    expect(end.outcome, end.detail).toEqual(outcome);
-    expect(end.missionState).toBe(outcome.kind === 'completed' ? 'completed' : 'failed');
-    let commit = '';
-    if (tree === undefined) expect(end.delivery?.commit ?? null).toBeNull();
-    else {
-      commit = (await fetchDelivery(installation.client, id, folder, join(folder, '.git', 'delivery.pack'))).commit;
-      expect(await listing(folder, commit)).toEqual([...tree].sort());
-      // Work that nothing was to check has its own name, and is not called verified.
-      expect(end.delivery?.branch?.endsWith('-wip')).toBe(outcome.kind !== 'completed');
-      expect(end.delivery?.verified).toBe(verified ?? (outcome.kind === 'completed' && check !== undefined));
-    }
-    await also?.({ events: await installation.events(id), log: await installation.log(id, 1), folder, commit, detail: end.detail });
-    const { marker } = await installation.attempt(id);
-    await until('no process of the attempt', () => processesOfAttempt(marker).length === 0);
-  });
+  it.each(DEEDS.filter(({ unisolated }) => bubblewrap === 'auto' || unisolated))(
+    '$what',
+    async ({ agent, check, files, extra, outcome, tree, verified, also }) => {
+      const folder = await makeRepository(join(installation.home, 'scratch', randomBytes(6).toString('hex')), { ...FILES, ...files });
+      const { id } = await installation.startMission({
+        repository: folder,
+        agent,
+        ...(check === undefined ? {} : { check }),
+        ...(extra === undefined ? {} : { extra }),
+      });
+      const { end } = await installation.ended(id);
+      expect(end.outcome, end.detail).toEqual(outcome);
+      expect(end.missionState).toBe(outcome.kind === 'completed' ? 'completed' : 'failed');
+      let commit = '';
+      if (tree === undefined) expect(end.delivery?.commit ?? null).toBeNull();
+      else {
+        commit = (await fetchDelivery(installation.client, id, folder, join(folder, '.git', 'delivery.pack'))).commit;
+        expect(await listing(folder, commit)).toEqual([...tree].sort());
+        // Work that nothing was to check has its own name, and is not called verified.
+        expect(end.delivery?.branch?.endsWith('-wip')).toBe(outcome.kind !== 'completed');
+        expect(end.delivery?.verified).toBe(verified ?? (outcome.kind === 'completed' && check !== undefined));
+      }
+      await also?.({ events: await installation.events(id), log: await installation.log(id, 1), folder, commit, detail: end.detail });
+      const { marker } = await installation.attempt(id);
+      await until('no process of the attempt', () => processesOfAttempt(marker).length === 0);
+    },
+  );
 });
 
 async function listing(folder: string, commit: string): Promise<string[]> {

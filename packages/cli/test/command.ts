@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
 
 /** The built command, as `bin/firecrew` starts it. */
-export const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+export const MAIN = fileURLToPath(new URL('../bundle/command.mjs', import.meta.url));
 
 export interface Ended {
   readonly code: number | null;

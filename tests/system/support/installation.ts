@@ -15,7 +15,7 @@ import { until } from './until.ts';
 import { WITNESS_PROGRAM, Witness } from './witness.ts';
 import { WrongClock } from './wrong-clock.ts';
 
-const APPS = fileURLToPath(new URL('../../../apps/', import.meta.url));
+const APPS = fileURLToPath(new URL('../../../packages/cli/bundle/apps/', import.meta.url));
 /** User ids of attempts when the tests run as root; no account has them. */
 const FIRST_UID = 210_000;
 const UIDS = 1000;
@@ -75,12 +75,12 @@ export class Installation {
     this.witness = witness;
     this.clocks = { server: new WrongClock(at('scratch/server-clock')), node: new WrongClock(at('scratch/node-clock')) };
     this.server = new ManagedProcess(
-      [...this.clocks.server.arguments, join(APPS, 'server/dist/main.js'), '--config', at('run/server-config.json')],
+      [...this.clocks.server.arguments, join(APPS, 'server.mjs'), '--config', at('run/server-config.json')],
       environment,
       at('log/server.log'),
     );
     this.node = new ManagedProcess(
-      [...this.clocks.node.arguments, join(APPS, 'node-agent/dist/agent/main.js'), '--config', at('run/node-config.json')],
+      [...this.clocks.node.arguments, join(APPS, 'node-agent.mjs'), '--config', at('run/node-config.json')],
       environment,
       at('log/node-agent.log'),
     );

@@ -2,15 +2,15 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { CodedError } from '@firecrew/base';
 
-/** The guest's own programs, as they lie beside the bundle of the published package or in a checkout. */
+/** The guest's own programs, beside this file where it is part of the bundle, else in the bundle of the checkout. */
 const PLACES = {
   agent: {
-    places: ['./apps/guest-agent.mjs', '../../../../apps/guest-agent/bundle/guest-agent.mjs'],
+    places: ['./apps/guest-agent.mjs', '../../bundle/apps/guest-agent.mjs'],
     option: '--agent',
-    build: 'node tools/bundle-app.mjs guest-agent',
+    build: 'npm run build',
   },
   init: {
-    places: ['./apps/guest-init', '../../../../apps/guest-agent/init/build/init'],
+    places: ['./apps/guest-init', '../../bundle/apps/guest-init'],
     option: '--init',
     build: 'node tools/build-init.mjs',
   },

@@ -2,30 +2,24 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { CodedError } from '@firecrew/base';
 
-/** Entry points of the programs that a supervisor starts. */
+/** Entry points of the programs that a supervisor starts, each in one file. */
 export interface AppEntries {
   readonly command: string;
   readonly server: string;
-  /** The server in one file with its migrations, for an account that cannot read where the others lie. */
-  readonly serverBundle: string;
   readonly migrations: string;
   readonly nodeAgent: string;
 }
 
-/** Where the programs lie: beside the bundle of the published package, or in the `dist` and `bundle` folders of a checkout. */
+/** Where the programs lie: beside this file where it is part of the bundle, else in the bundle of the checkout. */
 export function locateApps(): AppEntries {
   const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
-  if (existsSync(at('./apps/server.mjs'))) {
-    const server = at('./apps/server.mjs');
-    const migrations = at('./apps/migrations');
-    return { command: at('./command.mjs'), server, serverBundle: server, migrations, nodeAgent: at('./apps/node-agent.mjs') };
-  }
+  const folder = existsSync(at('./apps/server.mjs')) ? '.' : '../../bundle';
+  const entry = (name: string): string => at(`${folder}/${name}`);
   return {
-    command: at('../main.js'),
-    server: at('../../../../apps/server/dist/main.js'),
-    serverBundle: at('../../../../apps/server/bundle/server.mjs'),
-    migrations: at('../../../../apps/server/bundle/migrations'),
-    nodeAgent: at('../../../../apps/node-agent/dist/agent/main.js'),
+    command: entry('command.mjs'),
+    server: entry('apps/server.mjs'),
+    migrations: entry('apps/migrations'),
+    nodeAgent: entry('apps/node-agent.mjs'),
   };
 }
 

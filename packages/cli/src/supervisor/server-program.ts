@@ -24,7 +24,7 @@ export async function prepareServerProgram(paths: HomePaths, apps: AppEntries): 
   demandWalkable(paths.root, account);
   const { digest, folder } = await installVersion(paths.versions, {
     node: process.execPath,
-    'server.mjs': demandEntry(apps.serverBundle),
+    'server.mjs': demandEntry(apps.server),
     migrations: demandEntry(apps.migrations),
   });
   // Only a server that has ended is started anew, so nothing runs from the others.
