@@ -1,5 +1,5 @@
 import { errorBodySchema } from '@firecrew/protocol';
-import { type Dispatcher, request } from 'undici';
+import type { Dispatcher } from 'undici';
 import type * as z from 'zod';
 import { FirecrewApiError } from './api-error.ts';
 import { directConnections } from './direct-connections.ts';
@@ -45,7 +45,9 @@ export async function sendAny(context: CallContext, call: Call): Promise<Dispatc
   const base = typeof context.address === 'string' ? context.address : await context.address();
   const url = new URL(call.path, base);
   for (const [name, value] of Object.entries(call.query ?? {})) url.searchParams.set(name, String(value));
-  const dispatcher = context.dispatcher ?? directConnections(url);
+  const dispatcher = context.dispatcher ?? (await directConnections(url));
+  // A program that makes no call does not read the HTTP client either: it is most of what there is to read.
+  const { request } = await import('undici');
   const headers: Record<string, string> = { authorization: `Bearer ${context.token}`, ...call.headers };
   if (call.json !== undefined) headers['content-type'] = 'application/json';
   try {
