@@ -85,12 +85,12 @@ describe.each(['node', 'server'] as const)('a node whose store lacks what its VM
       node: { qemu: { accelerator: 'tcg', store: at('own') }, imageFetch: { diskReserveMib: 0 } },
       nodeServerFile: (file) => link.nodeServerFile(file),
     });
-  }, 60_000);
+  });
   afterAll(async () => {
     await installation.stop();
     await link.stop();
     await rm(folder, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   it(`gets it from its server, goes on where it was when the ${killed} was killed, and says meanwhile why it boots none`, async () => {
     const piece = join(at('own'), piecesFolder(image.id), 'target', ROOT_FILE);

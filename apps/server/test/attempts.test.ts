@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { nodeDataPaths } from '@firecrew/protocol';
 import { startTestDatabase, type TestDatabaseServer } from '@firecrew/store/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { until as lookUntil } from './support/ask.ts';
 import { FakeNode, keyOf, sha256 } from './support/fake-node.ts';
 import { startTestServer, type TestServer } from './support/running-server.ts';
 import { uploadRepository } from './support/upload-repository.ts';
@@ -54,13 +55,7 @@ async function view(id: string): Promise<View> {
 }
 
 /** Waits until the mission is as wanted. */
-async function until(id: string, holds: (now: View) => boolean): Promise<View> {
-  for (;;) {
-    const now = await view(id);
-    if (holds(now)) return now;
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-}
+const until = async (id: string, holds: (now: View) => boolean): Promise<View> => await lookUntil(() => view(id), holds);
 
 /** The bodies of the mission's events of one kind. */
 async function told(id: string, kind: string): Promise<unknown[]> {

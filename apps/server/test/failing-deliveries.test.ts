@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { startTestDatabase, type TestDatabaseServer } from '@firecrew/store/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { until as lookUntil } from './support/ask.ts';
 import { FakeNode } from './support/fake-node.ts';
 import { startTestServer, type TestServer } from './support/running-server.ts';
 import { uploadRepository } from './support/upload-repository.ts';
@@ -73,13 +74,7 @@ async function create(files: Readonly<Record<string, string>> = FILES, phase: Re
   return (reply.body as { id: string }).id;
 }
 
-async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
-  for (;;) {
-    const found = await look();
-    if (found !== undefined) return found;
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-}
+const until = async <T>(look: () => Promise<T | undefined>): Promise<T> => await lookUntil(look, (now): now is T => now !== undefined);
 
 async function ended(id: string): Promise<View> {
   return await until(async () => {
@@ -107,7 +102,7 @@ describe('a delivery', () => {
     expect((await pack(id)).headers.get('x-firecrew-awaiting-approval')).toBe('false');
   });
 
-  it('is tried again after an error that may pass', { timeout: 90_000 }, async () => {
+  it('is tried again after an error that may pass', async () => {
     const id = await create();
     await fault('commit-tree', 'once');
     await node.finish(await node.accept(), { 'a.txt': 'two\n' });

@@ -160,7 +160,7 @@ describe('the images of a server', () => {
       { error: expect.objectContaining({ code: 'image_transfers_full' }) },
     ]);
     for (const socket of sockets) socket.destroy();
-    await expect.poll(async () => (await get(filePath())).status, { timeout: 20_000 }).toBe(200);
+    await expect.poll(async () => (await get(filePath())).status).toBe(200);
   });
 
   let huge: StoredArtifact;

@@ -57,7 +57,7 @@ describe('the node link', () => {
     peer.close();
   });
 
-  it('tells a node that comes back of a cancellation meanwhile, without a wake-up', { timeout: 10_000 }, async () => {
+  it('tells a node that comes back of a cancellation meanwhile, without a wake-up', async () => {
     const isolation = { driver: 'process', isolation: 'none', backends: ['command'], detail: '' };
     const peer = new NodePeer(server);
     await peer.hello();

@@ -145,7 +145,7 @@ describe('the fetcher of an image store', () => {
       await vi.advanceTimersByTimeAsync(70_000);
       return made.statusOf('payload');
     };
-    await expect.poll(later, { timeout: 20_000 }).toContain('is not tried again before the link to the server is made anew');
+    await expect.poll(later).toContain('is not tried again before the link to the server is made anew');
     for (let times = 0; times < 20; times += 1) await later();
     expect([tries, await lacked()]).toEqual([8, ['payload']]);
     made.linked('another-token');

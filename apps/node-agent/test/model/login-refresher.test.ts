@@ -39,7 +39,7 @@ describe('the command of a login', () => {
   it.each(['its time', 'whoever waited'])('is ended with all that it started, when %s is gone', async (which) => {
     const stop = new AbortController();
     const command = shell(`sleep 1000 & echo $! > ${folder}/pid; wait`);
-    const failed = failure(command, which === 'its time' ? 1_000 : undefined, stop.signal);
+    const failed = failure(command, which === 'its time' ? 3_000 : undefined, stop.signal);
     const pid = await vi.waitFor(async () => Number((await readFile(join(folder, 'pid'), 'utf8')).trim() || Number.NaN), 10_000);
     expect(pid).toBeGreaterThan(1);
     if (which !== 'its time') stop.abort();

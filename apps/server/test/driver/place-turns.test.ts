@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { startTestDatabase, type TestDatabaseServer } from '@firecrew/store/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { until as lookUntil } from '../support/ask.ts';
 import { FakeNode } from '../support/fake-node.ts';
 import { startTestServer, type TestServer } from '../support/running-server.ts';
 
@@ -38,11 +39,8 @@ async function viewOf(nodeId: string): Promise<NodeView | undefined> {
 }
 
 async function until(nodeId: string, holds: (now: NodeView) => boolean): Promise<NodeView> {
-  for (;;) {
-    const now = await viewOf(nodeId);
-    if (now !== undefined && holds(now)) return now;
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
+  const holdsFor = (now: NodeView | undefined): now is NodeView => now !== undefined && holds(now);
+  return await lookUntil(() => viewOf(nodeId), holdsFor);
 }
 
 /** A node that is connected and seen to have room. */

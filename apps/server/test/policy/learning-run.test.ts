@@ -128,7 +128,7 @@ describe('a learning run', () => {
     const { id } = (await learning({ repository, phases: [{ kind: 'coding', task: 'x' }] })).body as View;
     await node.finish(await acceptOf(id), { 'a.txt': 'two\n' });
     const view = async () => (await server.call('GET', `/v1/missions/${id}`)).body as View;
-    await expect.poll(async () => (await view()).state, { timeout: 20_000 }).toBe('completed');
+    await expect.poll(async () => (await view()).state).toBe('completed');
     const waits = { state: 'awaiting_approval', pushed: 'awaiting_approval', pushDetail: expect.stringContaining('learning run') };
     expect((await view()).phases[0]?.delivery).toMatchObject(waits);
     const { artifacts } = (await server.call('GET', `/v1/missions/${id}/artifacts`)).body as { artifacts: { id: string; name: string }[] };
@@ -168,7 +168,7 @@ describe('a learning run', () => {
     ];
     for (const [at, item] of lines.entries()) node.report(spec, at + 1, { kind: 'egress', line: item });
     const explain = async () => (await server.call('GET', `/v1/missions/${id}/policy`)).body as Record<string, unknown[]>;
-    await expect.poll(async () => (await explain()).refused, { timeout: 10_000 }).toHaveLength(1);
+    await expect.poll(async () => (await explain()).refused).toHaveLength(1);
     expect(await explain()).toMatchObject({
       learning: true,
       reached: [
@@ -200,10 +200,10 @@ describe('a learning run', () => {
     const start = await acceptOf(id);
     node.report(start.spec, 1, { kind: 'egress', line: line({ event: 'open', bytesIn: null, bytesOut: null }) });
     const explain = async () => (await server.call('GET', `/v1/missions/${id}/policy`)).body as Record<string, unknown[]>;
-    await expect.poll(async () => (await explain()).open, { timeout: 10_000 }).toHaveLength(1);
+    await expect.poll(async () => (await explain()).open).toHaveLength(1);
     await server.call('POST', `/v1/missions/${id}/cancel`);
     await node.finish(start, { 'a.txt': 'two\n' });
-    await expect.poll(async () => (await explain()).open, { timeout: 20_000 }).toEqual([]);
+    await expect.poll(async () => (await explain()).open).toEqual([]);
     expect((await explain()).reached).toMatchObject([{ host: 'a.try.example', connections: 1, bytesIn: 0, bytesOut: 0 }]);
   });
 });

@@ -136,7 +136,7 @@ describe('the policy of a server', () => {
     ];
     for (const [at, item] of lines.entries()) node.report(spec, at + 1, { kind: 'egress', line: item });
     await expect
-      .poll(async () => (await server.call('GET', `/v1/missions/${id}/policy`)).body, { timeout: 10_000 })
+      .poll(async () => (await server.call('GET', `/v1/missions/${id}/policy`)).body)
       .toEqual({
         missionId: id,
         policy: { source: join(folder, 'policy.yaml'), digest: expect.stringMatching(/^[0-9a-f]{64}$/) },
@@ -187,7 +187,7 @@ describe('the policy of a server', () => {
     };
     for (let again = 0; again < 3; again += 1) node.report(spec, 1, { kind: 'egress', line: line({ reason: 'numeric_host' }) });
     node.report(spec, 2, { kind: 'egress', line: line({ reason: 'numeric_host' }) });
-    await expect.poll(count, { timeout: 10_000 }).toBe(2);
+    await expect.poll(count).toBe(2);
     await server.call('POST', `/v1/missions/${id}/cancel`);
   });
 

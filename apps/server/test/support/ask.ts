@@ -8,6 +8,8 @@ export async function postTo<T>(server: TestServer, path: string, json: unknown,
 }
 
 /** Looks again and again until what is seen holds; the time limit of the test ends it. */
+export async function until<T, S extends T>(look: () => Promise<T>, holds: (now: T) => now is S): Promise<S>;
+export async function until<T>(look: () => Promise<T>, holds: (now: T) => boolean): Promise<T>;
 export async function until<T>(look: () => Promise<T>, holds: (now: T) => boolean): Promise<T> {
   for (;;) {
     const now = await look();

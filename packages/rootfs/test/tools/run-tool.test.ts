@@ -83,7 +83,7 @@ describe('a tool', () => {
     await expect(runTool({ tool: sh, args: ['-c', script], output, signal: abort.signal })).rejects.toThrow('no longer wanted');
     // What was killed and has no parent is gone when the first process of the machine has looked after it.
     for (const pid of readFileSync(at('pids'), 'utf8').trim().split(' '))
-      await expect.poll(() => isAlive(Number(pid)), { message: pid, timeout: 3_000 }).toBe(false);
+      await expect.poll(() => isAlive(Number(pid)), { message: pid }).toBe(false);
   });
 
   it('has a bound on what is read of it as text', async () => {

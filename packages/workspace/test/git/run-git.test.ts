@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { clampBothEnds, GIT_TEXT_MAX_CHARS, type GitOptions, redactGitText, runGit } from '../../src/git/index.ts';
 import { git, personRepository, put, type Scratch, scratch } from './scratch.ts';
 
@@ -61,7 +61,7 @@ describe('one call of git', () => {
     });
     await expect(call).rejects.toMatchObject({ code: 'git_timed_out' });
     const pid = Number(readFileSync(pidFile, 'utf8'));
-    await vi.waitFor(() => expect(isRunning(pid)).toBe(false));
+    await expect.poll(() => isRunning(pid)).toBe(false);
   });
 
   it('does not wait for a child that outlives it and holds its pipes', async () => {
