@@ -94,8 +94,17 @@ for (const [file, entry] of Object.entries(bundle.programs)) {
     // Dependencies written for CommonJS ask for Node's modules by require.
     banner: { js: "import { createRequire as __createRequire } from 'node:module';\nconst require = __createRequire(import.meta.url);" },
   });
+  if (bundle.split) demandNamedImports(metafile.inputs);
   for (const input of Object.keys(metafile.inputs)) inputs.add(join(root, input));
 }
+/** Of a CommonJS module that is loaded late, a part has the default export alone: names that a caller takes from it would be undefined. */
+function demandNamedImports(files) {
+  for (const [importer, { imports }] of Object.entries(files))
+    for (const { kind, path } of imports)
+      if (kind === 'dynamic-import' && files[path]?.format === 'cjs')
+        throw new Error(`${importer} imports ${path} late, which is CommonJS: import it at the top of a module of ours, and that one late`);
+}
+
 await writeFile(join(target, 'LICENSES.txt'), await licencesOf(inputs));
 const optional = Object.entries(bundle.optional ?? {}).filter(([, from]) => existsSync(join(root, from)));
 for (const [to, from] of [...Object.entries(bundle.beside), ...optional]) await cp(join(root, from), join(target, to), { recursive: true });

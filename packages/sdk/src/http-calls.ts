@@ -2,7 +2,6 @@ import { errorBodySchema } from '@firecrew/protocol';
 import type { Dispatcher } from 'undici';
 import type * as z from 'zod';
 import { FirecrewApiError } from './api-error.ts';
-import { directConnections } from './direct-connections.ts';
 
 /** How long an answer may take to begin, in ms. The base of a large upload is made before a mission is answered. */
 export const ANSWER_TIMEOUT_MS = 600_000;
@@ -43,11 +42,10 @@ export async function send(context: CallContext, call: Call): Promise<Dispatcher
 /** Sends one request and gives whatever answer comes. Throws `unreachable`. */
 export async function sendAny(context: CallContext, call: Call): Promise<Dispatcher.ResponseData> {
   const base = typeof context.address === 'string' ? context.address : await context.address();
+  const { directConnections, request } = await import('./http-client.ts');
   const url = new URL(call.path, base);
   for (const [name, value] of Object.entries(call.query ?? {})) url.searchParams.set(name, String(value));
-  const dispatcher = context.dispatcher ?? (await directConnections(url));
-  // A program that makes no call does not read the HTTP client either: it is most of what there is to read.
-  const { request } = await import('undici');
+  const dispatcher = context.dispatcher ?? directConnections(url);
   const headers: Record<string, string> = { authorization: `Bearer ${context.token}`, ...call.headers };
   if (call.json !== undefined) headers['content-type'] = 'application/json';
   try {
