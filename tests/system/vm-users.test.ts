@@ -5,7 +5,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { findBootArtifacts, openBootFiles } from '@firecrew/rootfs';
-import { type BootSpec, type Driver, type GuestOwner, ownUsers, putTree, QemuDriver, type Vm, VmUsers } from '@firecrew/vmm';
+import {
+  type BootSpec,
+  type Driver,
+  type DriverProbe,
+  type GuestOwner,
+  ownUsers,
+  putTree,
+  QemuDriver,
+  type Vm,
+  VmUsers,
+} from '@firecrew/vmm';
 import { packTree } from '@firecrew/workspace';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { vmSpec } from './support/vm-spec.ts';
@@ -44,6 +54,8 @@ type Places = Readonly<Record<string, { readonly way: 'read' | 'write' | 'list' 
 describe.skipIf(missing !== '')(`the users of VMs${missing}`, { timeout: VM_TEST_MS }, () => {
   let folder = '';
   let driver: Driver;
+  let probe: DriverProbe | undefined;
+  const probeUids: number[] = [];
   const specs = new Map<string, BootSpec>();
   const vms = new Map<string, Vm>();
 
@@ -53,7 +65,9 @@ describe.skipIf(missing !== '')(`the users of VMs${missing}`, { timeout: VM_TEST
     folder = await mkdtemp(join(tmpdir(), 'fcu-'));
     await chmod(folder, 0o711);
     const openFiles = () => openBootFiles(store.root, artifacts);
-    const qemu = new QemuDriver({ accelerator: 'tcg', openFiles });
+    const users = new VmUsers({ firstUid: 2_000_000 + process.pid * 10, count: 3, vmRoots: [folder] });
+    const qemu = new QemuDriver({ accelerator: 'tcg', openFiles, probeUsers: { take: noted(users) } });
+    probe = await qemu.probe();
     const noting: Driver = {
       name: 'qemu',
       probe: () => qemu.probe(),
@@ -62,7 +76,7 @@ describe.skipIf(missing !== '')(`the users of VMs${missing}`, { timeout: VM_TEST
         return qemu.boot(spec);
       },
     };
-    driver = ownUsers(noting, new VmUsers({ firstUid: 2_000_000 + process.pid * 10, count: 3, vmRoots: [folder] }));
+    driver = ownUsers(noting, users);
     for (const name of ['agent', 'other']) vms.set(name, await driver.boot(vmSpec(name, folder, { memoryMib: 320, diskMib: 256 })));
   }, VM_TEST_MS);
   afterAll(async () => {
@@ -72,6 +86,14 @@ describe.skipIf(missing !== '')(`the users of VMs${missing}`, { timeout: VM_TEST
     expect(left).toEqual([]);
   }, VM_TEST_MS);
 
+  /** Users that say to whom they were lent. */
+  function noted(users: VmUsers): VmUsers['take'] {
+    return async (id) => {
+      const user = await users.take(id);
+      probeUids.push(user.owner.uid);
+      return user;
+    };
+  }
   function vmOf(name: string): Vm {
     const vm = vms.get(name);
     if (vm === undefined) throw new Error(`there is no VM ${name}`);
@@ -108,6 +130,11 @@ describe.skipIf(missing !== '')(`the users of VMs${missing}`, { timeout: VM_TEST
   }
   const refused = (places: Places): Readonly<Record<string, unknown>> =>
     Object.fromEntries(Object.keys(places).map((name) => [name, expect.stringMatching(/^(EACCES|EPERM)$/)]));
+
+  it('are lent to the boot that probes as well, which comes as far as guest-init', () => {
+    expect(probe).toMatchObject({ available: true, detail: expect.stringContaining('probe boot') });
+    expect(probeUids).toEqual([expect.any(Number)]);
+  });
 
   it('are one for each VMM, and nobody else', async () => {
     const uids = await Promise.all(

@@ -4,13 +4,14 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { fatalLine, programVersion } from '@firecrew/base';
 import type { BootArtifacts, BootReferences } from '@firecrew/rootfs';
-import { ProcessDriver } from '@firecrew/vmm';
+import { ProcessDriver, VmUsers } from '@firecrew/vmm';
 import { destination, type Logger, pino } from 'pino';
 import { ImageFetcher } from '../images/image-fetcher.ts';
 import { ServerImages } from '../images/server-images.ts';
 import { firecrackerDriverOf, firecrackerLaunchOf } from '../vm/firecracker-settings.ts';
-import { type QemuConfig, qemuDriverOf, qemuLaunchOf } from '../vm/qemu-settings.ts';
+import { qemuDriverOf, qemuLaunchOf } from '../vm/qemu-settings.ts';
 import { VmSource } from '../vm/vm-source.ts';
+import { vmUsersOf } from '../vm/vm-users.ts';
 import { type NodeConfig, readNodeConfig } from './config.ts';
 import { findServer } from './find-server.ts';
 import { installPrograms } from './install-programs.ts';
@@ -48,7 +49,7 @@ try {
   const log = pino({ level: config.logLevel, base: { role: 'node-agent', node: config.nodeId } }, destination({ dest: 2, sync: true }));
   const version = await installPrograms(join(config.home, 'versions'), sources());
   const fetchers = fetchersOf(config, log, () => agent.capabilitiesChanged());
-  const qemu = qemuSourceOf(config.qemu, fetchers);
+  const qemu = qemuSourceOf(config, fetchers);
   const firecracker = firecrackerSourceOf(config, fetchers);
   const drivers = [processDriverOf(config), ...[qemu, firecracker].filter((source) => source !== null)];
   const agent: NodeAgent = new NodeAgent({
@@ -104,9 +105,12 @@ function fetchersOf(config: NodeConfig, log: Logger, onChange: () => void): Fetc
   return new Map([...new Set(drivers.map(({ store }) => store))].map((store) => [store, fetcherOf(store)]));
 }
 
-function qemuSourceOf(qemu: QemuConfig | null, fetchers: Fetchers): VmSource | null {
+function qemuSourceOf(config: NodeConfig, fetchers: Fetchers): VmSource | null {
+  const { qemu } = config;
   if (qemu === null) return null;
-  const driverOf = (artifacts: BootArtifacts) => qemuDriverOf(qemuLaunchOf(qemu, artifacts), true);
+  const range = vmUsersOf(config);
+  const users = range === null ? undefined : new VmUsers(range);
+  const driverOf = (artifacts: BootArtifacts) => qemuDriverOf(qemuLaunchOf(qemu, artifacts), true, users);
   return new VmSource({ name: 'qemu', ...placeOf(qemu, fetchers), driverOf });
 }
 

@@ -1,5 +1,5 @@
 import { type BootArtifacts, openBootFiles } from '@firecrew/rootfs';
-import { QemuDriver } from '@firecrew/vmm';
+import { QemuDriver, type VmUsers } from '@firecrew/vmm';
 import * as z from 'zod';
 import { bootReferenceKeys } from './boot-references.ts';
 
@@ -51,13 +51,21 @@ export function qemuLaunchOf(
   return { ...settings, artifacts };
 }
 
-/** The driver of these settings; `probeBoot` is for the one process of the host that finds out whether VMs boot here. */
-export function qemuDriverOf({ program, store, artifacts, cgroup, ...settings }: QemuLaunch, probeBoot: boolean): QemuDriver {
+/**
+ * The driver of these settings; `probeBoot` is for the one process of the host that finds out whether VMs boot here, and the VM of that boot has
+ * one of `probeUsers`, or runs as this process.
+ */
+export function qemuDriverOf(
+  { program, store, artifacts, cgroup, ...settings }: QemuLaunch,
+  probeBoot: boolean,
+  probeUsers?: Pick<VmUsers, 'take'>,
+): QemuDriver {
   return new QemuDriver({
     ...settings,
     probeBoot,
     openFiles: () => openBootFiles(store, artifacts),
     ...(program === undefined ? {} : { program }),
     ...(cgroup === undefined ? {} : { cgroup }),
+    ...(probeUsers === undefined ? {} : { probeUsers }),
   });
 }

@@ -11,6 +11,7 @@ import type { Accelerator, MachineModel, OpenBootFiles, VmFiles } from '../machi
 import type { VmFolder } from '../machine/vm-folder.ts';
 import type { BootSpec, Driver, DriverProbe, Vm } from '../port/driver.ts';
 import { machineId } from '../processes/machine-id.ts';
+import type { VmUsers } from '../users/vm-users.ts';
 import { probeQemu } from './probe-qemu.ts';
 import { TCG_CACHE_MIB } from './qemu-arguments.ts';
 import { makeSocketFolder, vmSockets } from './socket-folder.ts';
@@ -27,6 +28,8 @@ export interface QemuDriverOptions {
   readonly bootTimeoutMs?: number;
   /** Boot once for `probe`; default true. False where another process of this host has done so. */
   readonly probeBoot?: boolean;
+  /** Where the VM of that boot gets its user from; default: it runs as this process. */
+  readonly probeUsers?: Pick<VmUsers, 'take'>;
   /** Limits by the host; default: below the group of this process where that can be done, else none. */
   readonly cgroup?: GroupSettings;
   readonly cgroupPlaces?: CgroupPlaces;
@@ -59,10 +62,10 @@ export class QemuDriver implements Driver {
   }
 
   async #probe(): Promise<DriverProbe> {
-    const { accelerator, machine = 'q35', openFiles, probeBoot: boots = true } = this.#options;
+    const { accelerator, machine = 'q35', openFiles, probeBoot: boots = true, probeUsers: users } = this.#options;
     const { refused, detail } = await this.#groups.verdict();
     if (refused) return { available: false, isolation: 'vm', detail: `limits of VMs are demanded and cannot be set: ${detail}` };
-    const probe = await probeQemu({ program: this.#program, accelerator, machine, openFiles, boots });
+    const probe = await probeQemu({ program: this.#program, accelerator, machine, openFiles, boots, users });
     return probe.available ? { ...probe, detail: `${probe.detail}; ${detail}` } : probe;
   }
 
