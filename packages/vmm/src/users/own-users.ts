@@ -1,3 +1,4 @@
+import { rescueVmId } from '../machine/start-vm.ts';
 import type { BootSpec, DestroyReport, Driver, GuestOwner, Vm } from '../port/driver.ts';
 import { endedBy } from '../port/ended-by.ts';
 import type { LentUser, VmUsers } from './vm-users.ts';
@@ -12,8 +13,8 @@ export function ownUsers(driver: Driver, users: Pick<VmUsers, 'take'>): Driver {
     probe: () => driver.probe(),
     boot: async (spec: BootSpec): Promise<Vm> => {
       const lent: LentUser[] = [];
-      const lend = async (): Promise<GuestOwner> => {
-        const user = await users.take(spec.vmId);
+      const lend = async (vmId: string): Promise<GuestOwner> => {
+        const user = await users.take(vmId);
         lent.push(user);
         return user.owner;
       };
@@ -21,7 +22,10 @@ export function ownUsers(driver: Driver, users: Pick<VmUsers, 'take'>): Driver {
         for (const user of lent.splice(0)) user.release();
       };
       try {
-        return returning(await driver.boot({ ...spec, owner: await lend(), rescueOwner: lend }), giveBack);
+        return returning(
+          await driver.boot({ ...spec, owner: await lend(spec.vmId), rescueOwner: () => lend(rescueVmId(spec.vmId)) }),
+          giveBack,
+        );
       } catch (error) {
         giveBack();
         throw error;

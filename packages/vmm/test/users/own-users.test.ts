@@ -20,12 +20,15 @@ interface Rig {
   readonly driver: Driver;
   readonly specs: BootSpec[];
   readonly held: Set<number>;
+  /** To which VM each user was lent. */
+  readonly lentTo: string[];
 }
 
 /** A driver that notes what it boots, and users that count up. */
 function rigOf(report: DestroyReport, failure?: Error): Rig {
   const specs: BootSpec[] = [];
   const held = new Set<number>();
+  const lentTo: string[] = [];
   let next = 5000;
   const vm: Vm = {
     id: 'vm-1',
@@ -47,28 +50,30 @@ function rigOf(report: DestroyReport, failure?: Error): Rig {
       return vm;
     },
   };
-  const take = async () => {
+  const take = async (vmId: string) => {
+    lentTo.push(vmId);
     next += 1;
     const uid = next;
     held.add(uid);
     return { owner: { uid, gid: uid }, release: () => void held.delete(uid) };
   };
-  return { driver: ownUsers(inner, { take }), specs, held };
+  return { driver: ownUsers(inner, { take }), specs, held, lentTo };
 }
 
 const REMOVED: DestroyReport = { removed: true, killed: 0, left: [] };
 
 describe('a driver with users of its own', () => {
   it('gives each VM a user, and another to the one that reads its disk', async () => {
-    const { driver, specs, held } = rigOf(REMOVED);
+    const { driver, specs, held, lentTo } = rigOf(REMOVED);
     await driver.boot(SPEC);
-    await driver.boot(SPEC);
+    await driver.boot({ ...SPEC, vmId: 'vm-2' });
     expect(specs.map(({ owner }) => owner)).toEqual([
       { uid: 5001, gid: 5001 },
       { uid: 5002, gid: 5002 },
     ]);
     expect(await specs[0]?.rescueOwner?.()).toEqual({ uid: 5003, gid: 5003 });
     expect([...held]).toEqual([5001, 5002, 5003]);
+    expect(lentTo).toEqual(['vm-1', 'vm-2', 'vm-1.r']);
   });
 
   it('takes the users of a VM back once nothing of it is left', async () => {
