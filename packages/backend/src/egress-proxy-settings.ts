@@ -2,7 +2,7 @@ import { CHAIN_MODES, EgressConfigError, loadChain, NO_PROXY_MAX } from '@firecr
 import * as z from 'zod';
 import { credentialPlaceSchema } from './model-route-settings.ts';
 
-/** The operator's own proxy, through which tunnels of guests and git of the server leave. Unknown keys are refused. */
+/** The operator's own proxy, through which tunnels of guests, model calls and git of the server leave. Unknown keys are refused. */
 export const egressProxySettingsSchema = z
   .strictObject({
     url: z.string().min(1).max(300).describe('`http://HOST:PORT`, without a credential.'),
@@ -19,6 +19,10 @@ export const egressProxySettingsSchema = z
       .enum(CHAIN_MODES)
       .default('address')
       .describe('`address` sends the address that was judged; `name-only` sends the name, and no address can be judged.'),
+    serverLink: z
+      .boolean()
+      .default(false)
+      .describe('Whether a node reaches its server through it, too: the link, data of attempts, and images.'),
   })
   .superRefine((settings, context) => {
     try {

@@ -59,6 +59,10 @@ export const modelRouteSettingsSchema = z
     format: z.enum(MODEL_FORMATS).describe('Wire format of the requests; `pass_through` looks into no body.'),
     upstream: upstreamSchema,
     caFile: z.string().startsWith('/').optional().describe('PEM file of the only certificates that are trusted for the upstream.'),
+    viaProxy: z
+      .boolean()
+      .default(true)
+      .describe('Whether calls go through `egressProxy`, where there is one and the upstream is neither this host nor in its `noProxy`.'),
     credential: credentialSourceSchema,
     header: headerSchema.optional().describe('Header of the credential; absent: as the format has it.'),
     features: z

@@ -1,4 +1,5 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
+import { ChainError } from '@firecrew/egress-proxy';
 import {
   CredentialFilter,
   credentialHeader,
@@ -25,6 +26,8 @@ export interface BrokerCallHost {
   readonly limits: BrokerLimits;
   /** An upstream answered 401 or 403 to a credential. */
   readonly onCredentialRefused: (route: string, status: number) => void;
+  /** An upstream answered 401 to a credential for which there may be another one. */
+  readonly onRenewalWanted: (route: string, credential: string) => void;
 }
 
 /** Of the connection between shim and broker: they are judged and framed anew, and are none of the guest's. */
@@ -61,13 +64,13 @@ export class BrokerCall implements Cuttable {
   /** Never rejects. */
   async run(): Promise<void> {
     try {
-      const { route, credential } = this.#route;
+      const { credential } = this.#route;
       const head = this.#judge();
       if (head.verdict === 'refused') return this.#refuse(head.reason, true);
       const secret = await credential.take(this.#host.limits.credentialMs);
       if (this.#isCut) return;
       if (secret === undefined) return this.#refuse('credential_missing', true);
-      await this.#exchange(head, secret === null ? [] : [credentialHeader(route.format, secret, route.header)]);
+      await this.#exchange(head, secret);
     } catch {
       // A step that failed in a way that nobody foresaw ends this call and no other.
       this.cut();
@@ -85,7 +88,9 @@ export class BrokerCall implements Cuttable {
     );
   }
 
-  async #exchange(head: Head, credential: readonly HeaderPair[]): Promise<void> {
+  async #exchange(head: Head, secret: string | null): Promise<void> {
+    const { format, header } = this.#route.route;
+    const credential = secret === null ? [] : [credentialHeader(format, secret, header)];
     const { request, isConnected } = this.#client.begin(head.method, head.target, [...this.#headersUp(head), ...credential]);
     this.#upstream = request;
     const answer = new Promise<IncomingMessage>((resolve, reject) => {
@@ -104,11 +109,12 @@ export class BrokerCall implements Cuttable {
     } catch (error) {
       if (this.#isCut) return;
       request.destroy();
+      if (error instanceof ChainError) return this.#refuse(error.reason, true);
       const isLate = (error as NodeJS.ErrnoException).code === 'ETIMEDOUT';
       return this.#refuse(isLate ? 'upstream_timeout' : 'upstream_unreachable', !isConnected());
     }
     const status = message.statusCode ?? 502;
-    if (credential.length > 0 && (status === 401 || status === 403)) this.#host.onCredentialRefused(this.#route.name, status);
+    if (secret !== null) this.#noteRefusal(secret, status);
     await this.#answer(head, message, status);
   }
 
@@ -143,6 +149,15 @@ export class BrokerCall implements Cuttable {
     const rest = filter.end();
     if (hasTrailer) response.addTrailers(leaksTrailer(filter.found));
     response.end(rest);
+  }
+
+  #noteRefusal(secret: string, status: number): void {
+    if (status !== 401 && status !== 403) return;
+    const { limits, onCredentialRefused, onRenewalWanted } = this.#host;
+    const { name, credential } = this.#route;
+    onCredentialRefused(name, status);
+    // 403 is of what the credential may do: another one of the same login may do no more.
+    if (status === 401 && credential.doubt(secret, limits.credentialMs)) onRenewalWanted(name, secret);
   }
 
   /** Passes the body on unread; one that grows beyond the bound ends the call. */

@@ -12,6 +12,8 @@ export interface CredentialBrokerOptions {
   readonly limits?: Partial<BrokerLimits>;
   /** An upstream answered 401 or 403 to a credential. */
   readonly onCredentialRefused?: (route: string, status: number) => void;
+  /** An upstream answered 401 to a credential that is renewable; told once for each. Requests wait for the next one, or until it is not renewable any more. */
+  readonly onRenewalWanted?: (route: string, credential: string) => void;
   /** Finds the addresses of upstreams; default: the system. */
   readonly lookup?: LookupFunction;
   /** Clock of the handles, in `ms`. */
@@ -24,8 +26,11 @@ export interface CredentialBroker {
   readonly server: Server;
   /** Takes a route, new or anew. */
   setRoute(name: string, route: BrokerRoute): void;
-  /** Takes the credential that the next request of a known route is sent with; null says that the route has none. Until the first one, requests wait. */
-  setCredential(name: string, credential: string | null): void;
+  /**
+   * Takes the credential that the next request of a known route is sent with; null says that the route has none. Until the first one, requests wait.
+   * `isRenewable`: there may be another one, should the upstream refuse it; default: no.
+   */
+  setCredential(name: string, credential: string | null, isRenewable?: boolean): void;
   /** Takes the list of all handles; calls of those that are not in it end at once. */
   setHandles(handles: readonly BrokerHandle[]): void;
   /** Ends every call and the server. */
@@ -41,7 +46,8 @@ export function createCredentialBroker(options: CredentialBrokerOptions = {}): C
   const limits: BrokerLimits = { ...BROKER_LIMITS, ...options.limits };
   const handles = new HandleTable(options.clock ?? (() => performance.now()), (route) => new UpstreamClient(route, limits, options.lookup));
   const routes = new RouteTable();
-  const host: BrokerCallHost = { limits, onCredentialRefused: options.onCredentialRefused ?? (() => undefined) };
+  const { onCredentialRefused = () => undefined, onRenewalWanted = () => undefined } = options;
+  const host: BrokerCallHost = { limits, onCredentialRefused, onRenewalWanted };
 
   const server = createServer({
     maxHeaderSize: MODEL_HEAD_MAX_BYTES + HEAD_ROOM_BYTES,
@@ -72,7 +78,7 @@ export function createCredentialBroker(options: CredentialBrokerOptions = {}): C
   return {
     server,
     setRoute: (name, route) => routes.set(name, route),
-    setCredential: (name, credential) => routes.setCredential(name, credential),
+    setCredential: (name, credential, isRenewable = false) => routes.setCredential(name, credential, isRenewable),
     setHandles: (list) => handles.replace(list),
     close() {
       clearInterval(look);

@@ -12,6 +12,7 @@ export {
   MODEL_CREDENTIAL_WAIT_MS,
   MODEL_DIAL_TIMEOUT_MS,
   MODEL_HEAD_MAX_BYTES,
+  MODEL_TUNNEL_TIMEOUT_MS,
   MODEL_UPLOAD_MAX_BYTES,
 } from './limits.ts';
 export { passBody } from './pass-body.ts';

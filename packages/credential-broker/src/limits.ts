@@ -10,6 +10,8 @@ export interface BrokerLimits {
   readonly credentialMs: number;
   /** Opening a connection to the upstream, its handshake included. */
   readonly dialMs: number;
+  /** Of that, a tunnel through the operator's proxy. */
+  readonly tunnelMs: number;
   /** An upstream that sends nothing. */
   readonly answerMs: number;
 }
@@ -22,6 +24,7 @@ export const BROKER_BODY_MAX_BYTES = 128 * 1024 * 1024;
 export const MODEL_UPLOAD_MAX_BYTES = 512 * 1024 * 1024;
 export const MODEL_CREDENTIAL_WAIT_MS = 10_000;
 export const MODEL_DIAL_TIMEOUT_MS = 15_000;
+export const MODEL_TUNNEL_TIMEOUT_MS = 10_000;
 /** Models think for minutes without a byte. */
 export const MODEL_ANSWER_TIMEOUT_MS = 900_000;
 /** Bytes of the head of a request, and of an answer. */
@@ -35,5 +38,6 @@ export const BROKER_LIMITS: BrokerLimits = {
   uploadBytes: MODEL_UPLOAD_MAX_BYTES,
   credentialMs: MODEL_CREDENTIAL_WAIT_MS,
   dialMs: MODEL_DIAL_TIMEOUT_MS,
+  tunnelMs: MODEL_TUNNEL_TIMEOUT_MS,
   answerMs: MODEL_ANSWER_TIMEOUT_MS,
 };

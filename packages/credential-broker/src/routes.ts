@@ -1,3 +1,4 @@
+import type { ChainOptions } from '@firecrew/egress-proxy';
 import type { CredentialHeader, ModelFeature, ModelFormat, Upstream } from '@firecrew/model-route';
 import { CredentialSlot } from './credential-slot.ts';
 
@@ -7,6 +8,8 @@ export interface BrokerRoute {
   readonly upstream: Upstream;
   /** Certificates, PEM, that alone are trusted for the upstream; absent: those of the system. */
   readonly ca?: string;
+  /** The operator's own proxy, through which the upstream is reached; absent: directly. It is for upstreams over TLS alone. */
+  readonly chain?: ChainOptions;
   /** How the credential is shown; absent: as the format has it. */
   readonly header?: CredentialHeader;
   /** Features that may be used: those that are paths of their own are judged here too; absent: none. */
@@ -35,7 +38,7 @@ export class RouteTable {
     this.#routes.set(name, { name, route, credential: before?.credential ?? new CredentialSlot() });
   }
 
-  setCredential(name: string, credential: string | null): void {
-    this.#routes.get(name)?.credential.set(credential);
+  setCredential(name: string, credential: string | null, isRenewable: boolean): void {
+    this.#routes.get(name)?.credential.set(credential, isRenewable);
   }
 }

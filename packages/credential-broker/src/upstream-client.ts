@@ -1,7 +1,9 @@
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
+import { TunnelAgent } from '@firecrew/egress-proxy';
 import type { Upstream } from '@firecrew/model-route';
+import type { BrokerRoute } from './routes.ts';
 import { type BrokerLimits, MODEL_CALLS_MAX, MODEL_HEAD_MAX_BYTES } from './limits.ts';
 
 /** Time that a connection without a request is kept for the next one. */
@@ -21,7 +23,7 @@ export class UpstreamClient {
   readonly #limits: BrokerLimits;
 
   constructor(
-    { upstream, ca }: { readonly upstream: Upstream; readonly ca?: string },
+    { upstream, ca, chain }: Pick<BrokerRoute, 'upstream' | 'ca' | 'chain'>,
     limits: BrokerLimits,
     lookup: LookupFunction | undefined,
   ) {
@@ -37,9 +39,10 @@ export class UpstreamClient {
     // Verification is said, so that no variable of the environment takes it away.
     const trust = { rejectUnauthorized: true, ...(ca === undefined ? {} : { ca }) };
     const { host } = upstream;
-    this.#agent = upstream.isTls
-      ? new HttpsAgent({ ...kept, ...trust, ...(isIP(host) === 0 ? { servername: host } : {}) })
-      : new HttpAgent(kept);
+    const overTls = { ...kept, ...trust, ...(isIP(host) === 0 ? { servername: host } : {}) };
+    if (!upstream.isTls) this.#agent = new HttpAgent(kept);
+    else if (chain === undefined) this.#agent = new HttpsAgent(overTls);
+    else this.#agent = new TunnelAgent({ chain, host, port: upstream.port, totalMs: limits.tunnelMs }, overTls);
   }
 
   /** Begins a request; `target` is appended to the upstream's path, and nothing of it can change where it goes. */

@@ -2,7 +2,8 @@ import { parsePort } from './allow-entry.ts';
 import { type ConfigProblem, EgressConfigError } from './config-error.ts';
 import { normaliseHost } from './host-name.ts';
 import { isUnder } from './intersect-rules.ts';
-import { parseIp } from './ip-address.ts';
+import { type IpAddress, parseIp } from './ip-address.ts';
+import { findSpecialRange } from './special-ranges.ts';
 
 /** How a proxy of the operator's is asked: for the address that was judged, or for the name, which it then resolves itself. */
 export const CHAIN_MODES = ['address', 'name-only'] as const;
@@ -73,4 +74,26 @@ export function decideWay(chain: Chain | undefined, host: string): 'direct' | 'p
   if (host === chain.host) return 'proxy_itself';
   if (chain.direct.some((entry) => entry.host === host || (entry.subdomains && isUnder(host, entry.host)))) return 'direct';
   return chain.mode === 'name-only' ? 'name-only' : 'proxy';
+}
+
+/**
+ * How what the operator named themselves is reached, such as an upstream of models or the server of a node. There is no address to judge, so the proxy is
+ * asked for the host as it is written, in either mode. It is not asked for this host, for its own, nor for what goes past it. `host` is that of a URL,
+ * without brackets.
+ */
+export function decideOperatorWay(chain: Chain | undefined, host: string): 'direct' | 'proxy' {
+  if (chain === undefined) return 'direct';
+  const address = parseIp(host);
+  if (address !== undefined) return isOwn(address) || address.text === chain.host ? 'direct' : 'proxy';
+  const name = normaliseHost(host);
+  // What is no host name is no name that a proxy could look up either.
+  if (!name.ok || name.host === 'localhost' || isUnder(name.host, 'localhost')) return 'direct';
+  const way = decideWay(chain, name.host);
+  return way === 'direct' || way === 'proxy_itself' ? 'direct' : 'proxy';
+}
+
+/** The unspecified address leads to this host, too. */
+function isOwn(address: IpAddress): boolean {
+  const reason = findSpecialRange(address)?.reason;
+  return reason === 'loopback_address' || reason === 'unspecified_address';
 }

@@ -1,8 +1,11 @@
 export type { EgressAuditLine, EgressIds, EgressVerdict } from './audit-line.ts';
 export { BudgetBook, type TunnelAccount } from './budget-book.ts';
 export type { ChainOptions } from './chain/chain-dial.ts';
+export { CHAIN_REASONS, ChainError, type ChainReason } from './chain/chain-reasons.ts';
 export { type ChainSettings, makeChain } from './chain/make-chain.ts';
 export { CHAIN_CREDENTIAL_MAX_BYTES, type ChainCredentialSource, readChainCredential } from './chain/read-chain-credential.ts';
+export { type OperatorTunnel, openOperatorTunnel } from './chain/open-operator-tunnel.ts';
+export { TunnelAgent, type TunnelTarget } from './chain/tunnel-agent.ts';
 export type { EgressClock } from './connection.ts';
 export { type Dial, type DialTarget, defaultDial } from './dial.ts';
 export type { Via } from './find-way.ts';

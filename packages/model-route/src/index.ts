@@ -10,6 +10,13 @@ export type { CallKind } from './endpoints.ts';
 export { featuresOf, type KnownFormat, MODEL_FEATURES, MODEL_FORMATS, type ModelFeature, type ModelFormat } from './formats.ts';
 export { CredentialFilter, CredentialSearch, holdsCredential } from './leak/credential-filter.ts';
 export { CREDENTIAL_MAX_CHARACTERS, CREDENTIAL_MIN_CHARACTERS, credentialForms, isCredential } from './leak/credential-forms.ts';
+export {
+  decideRefusal,
+  LOGIN_REFUSED_MAX,
+  LOGIN_REFUSED_PAUSE_MS,
+  type RefusalDecision,
+  type RefusedCredential,
+} from './login/decide-refusal.ts';
 export { LOGIN_ANSWER_MAX_BYTES, type LoginAnswer, readLoginAnswer } from './login/read-login.ts';
 export { LOGIN_PAUSE_MIN_MS, LOGIN_REFRESH_AT, LOGIN_RETRY_MAX_MS, type LoginState, refreshDelay } from './login/refresh-delay.ts';
 export { readTarget, TARGET_MAX_CHARACTERS, type Target, writeTarget } from './read-target.ts';

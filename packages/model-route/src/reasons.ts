@@ -34,7 +34,7 @@ export const BODY_REFUSALS = [
  */
 export const BUDGET_REFUSALS = ['budget_reached', 'budget_reserved', 'model_not_priced', 'cost_unknown'] as const;
 
-/** Why the host cannot serve a request. */
+/** Why the host cannot serve a request. What begins with `chain` is of the operator's own proxy, and not of the upstream: nothing was sent. */
 export const HOST_REFUSALS = [
   'body_timeout',
   'route_closed',
@@ -50,6 +50,14 @@ export const HOST_REFUSALS = [
   'upstream_unreachable',
   'upstream_timeout',
   'upstream_answer_refused',
+  'chain_unreachable',
+  'chain_timeout',
+  'chain_early_bytes',
+  'chain_credential_unreadable',
+  'chain_auth_refused',
+  'chain_refused',
+  'chain_upstream_failed',
+  'chain_answer_invalid',
 ] as const;
 
 export type HeadRefusal = (typeof HEAD_REFUSALS)[number];
@@ -99,6 +107,14 @@ const STATUS: Readonly<Record<RouteRefusal, number>> = {
   upstream_unreachable: 502,
   upstream_timeout: 504,
   upstream_answer_refused: 502,
+  chain_unreachable: 502,
+  chain_timeout: 504,
+  chain_early_bytes: 502,
+  chain_credential_unreadable: 502,
+  chain_auth_refused: 502,
+  chain_refused: 502,
+  chain_upstream_failed: 502,
+  chain_answer_invalid: 502,
 };
 
 /** HTTP status of a refusal. */

@@ -35,7 +35,7 @@ export const nodeConfigSchema = z.strictObject({
   egressProxy: egressProxySettingsSchema
     .nullable()
     .default(null)
-    .describe("The operator's own proxy, through which tunnels of guests leave; null dials directly."),
+    .describe("The operator's own proxy, through which tunnels of guests and model calls leave; null dials directly."),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error']).default('info'),
   allowHttp: z.boolean().default(false).describe('Allow a server URL without TLS, on loopback only.'),
 });

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { CodedError } from '@firecrew/base';
 import { nodeDataPaths } from '@firecrew/protocol';
 import { request } from 'undici';
-import { requestOptions } from './server-connections.ts';
+import type { ServerConnections } from './server-connections.ts';
 
 /** The data calls of one attempt: blobs in, blobs and log bytes out, authorised by the attempt's own token. */
 export class DataClient {
@@ -14,12 +14,19 @@ export class DataClient {
   readonly #token: string;
   readonly #turnId: string;
   readonly #attempt: number;
+  readonly #connections: ServerConnections;
 
-  constructor(server: () => Promise<URL>, token: string, key: { readonly turnId: string; readonly attempt: number }) {
+  constructor(
+    server: () => Promise<URL>,
+    token: string,
+    key: { readonly turnId: string; readonly attempt: number },
+    connections: ServerConnections,
+  ) {
     this.#server = server;
     this.#token = token;
     this.#turnId = key.turnId;
     this.#attempt = key.attempt;
+    this.#connections = connections;
   }
 
   /**
@@ -99,7 +106,7 @@ export class DataClient {
   ) {
     const url = new URL(path, await this.#server());
     return await request(url, {
-      ...requestOptions(url),
+      ...this.#connections.requestOptions(url),
       method,
       headers: {
         authorization: `Bearer ${this.#token}`,

@@ -17,6 +17,7 @@ import { findServer } from './find-server.ts';
 import { installPrograms } from './install-programs.ts';
 import { NodeAgent } from './node-agent.ts';
 import { runSelftest } from './run-selftest.ts';
+import { ServerConnections } from './server-connections.ts';
 
 const MIB = 1024 * 1024;
 
@@ -48,12 +49,14 @@ try {
   }
   const log = pino({ level: config.logLevel, base: { role: 'node-agent', node: config.nodeId } }, destination({ dest: 2, sync: true }));
   const version = await installPrograms(join(config.home, 'versions'), sources());
-  const fetchers = fetchersOf(config, log, () => agent.capabilitiesChanged());
+  const connections = new ServerConnections(config.egressProxy, process.env);
+  const fetchers = fetchersOf(config, connections, log, () => agent.capabilitiesChanged());
   const qemu = qemuSourceOf(config, fetchers);
   const firecracker = firecrackerSourceOf(config, fetchers);
   const drivers = [processDriverOf(config), ...[qemu, firecracker].filter((source) => source !== null)];
   const agent: NodeAgent = new NodeAgent({
     config,
+    connections,
     log,
     version,
     agentVersion: programVersion(new URL('../../package.json', import.meta.url)),
@@ -88,13 +91,13 @@ function processDriverOf({ bubblewrap, owners }: NodeConfig): ProcessDriver {
 /** Fetchers by the root of their store: two drivers may boot from one store. */
 type Fetchers = ReadonlyMap<string, ImageFetcher>;
 
-function fetchersOf(config: NodeConfig, log: Logger, onChange: () => void): Fetchers {
+function fetchersOf(config: NodeConfig, connections: ServerConnections, log: Logger, onChange: () => void): Fetchers {
   const drivers = config.imageFetch.enabled ? [config.qemu, config.firecracker].filter((settings) => settings !== null) : [];
   const fetcherOf = (store: string): ImageFetcher =>
     new ImageFetcher({
       store,
       wanted: drivers.filter((settings) => settings.store === store),
-      originOf: (token) => new ServerImages(() => findServer(config), token),
+      originOf: (token) => new ServerImages(() => findServer(config), token, connections),
       architecture: process.arch === 'arm64' ? 'arm64' : 'amd64',
       reserveBytes: config.imageFetch.diskReserveMib * MIB,
       log,

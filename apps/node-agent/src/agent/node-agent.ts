@@ -7,8 +7,10 @@ import { HEALTH_EVERY_MS, type NodeMessage, type ServerMessage, type TurnSpec } 
 import type { Driver } from '@firecrew/vmm';
 import type { Logger } from 'pino';
 import { BrokerDesk, NO_HANDLES } from '../broker/broker-desk.ts';
+import type { BrokerReport } from '../broker/broker-messages.ts';
 import type { ImageFetcher } from '../images/image-fetcher.ts';
 import { mayUseModelRoute, NodeRoutes } from '../model/node-routes.ts';
+import { proxyOrderOf } from '../model/proxy-order.ts';
 import { limitLaunch } from '../model/seat-budget.ts';
 import { LAUNCH_FILE } from '../shim/shim-arguments.ts';
 import { readSpec, type TurnPaths, turnFolderName, turnPaths, writeWhole } from '../turn-folder/turn-folder.ts';
@@ -26,6 +28,7 @@ import type { InstalledPrograms } from './install-programs.ts';
 import { type LaunchFacts, launchShim } from './launch-shim.ts';
 import { probeCapabilities } from './probe-capabilities.ts';
 import { readHealth } from './read-health.ts';
+import type { ServerConnections } from './server-connections.ts';
 import { ServerLink } from './server-link.ts';
 import { StartingTurn, type TurnKey } from './starting-turn.ts';
 import { type KeeperHost, TurnKeeper } from './turn-keeper.ts';
@@ -37,6 +40,7 @@ type Start = Extract<ServerMessage, { t: 'turn.start' }>;
 
 export interface NodeAgentOptions {
   readonly config: NodeConfig;
+  readonly connections: ServerConnections;
   readonly drivers: readonly Driver[];
   /** Those of the drivers that say what VMs are made of; null for one that this node does not boot with. */
   readonly qemu: VmSource | null;
@@ -70,7 +74,8 @@ export class NodeAgent {
   constructor(options: NodeAgentOptions) {
     this.#options = options;
     const { home, owners, modelRoutes } = options.config;
-    this.#broker = new BrokerDesk({ home, program: options.version, isRoot: owners !== null, log: options.log });
+    const onReport = (report: BrokerReport) => this.#routes.refused(report);
+    this.#broker = new BrokerDesk({ home, program: options.version, isRoot: owners !== null, log: options.log, onReport });
     this.#routes = new NodeRoutes(modelRoutes, this.#broker, options.log);
     this.#turns = join(options.config.home, 'turns');
     this.#tokens = join(options.config.home, 'tokens');
@@ -80,6 +85,7 @@ export class NodeAgent {
       version: options.agentVersion,
       log: options.log,
       server: () => findServer(options.config),
+      connections: options.connections,
       turns: () =>
         [...this.#keepers.values()].map((keeper) => ({
           ...keeper.key,
@@ -97,6 +103,8 @@ export class NodeAgent {
     // Attempts of another user walk through to their own folder; everything else in there is private.
     for (const folder of [this.#options.config.home, this.#turns])
       await chmod(folder, this.#options.config.owners === null ? 0o700 : 0o711);
+    const { egressProxy } = this.#options.config;
+    this.#broker.setProxy(await proxyOrderOf(egressProxy, process.env, this.#options.log));
     await this.#routes.tellAll();
     if (this.#routes.exist) await this.#broker.start();
     await this.#adopt();
@@ -265,8 +273,13 @@ export class NodeAgent {
 
   /** Addresses of the server as they are now: a guest may not reach it by any name. */
   async #serverAddresses(): Promise<string[]> {
-    const { hostname } = await findServer(this.#options.config);
-    const found = await lookup(hostname.replace(/^\[|\]$/g, ''), { all: true });
+    const url = await findServer(this.#options.config);
+    const found = await lookup(url.hostname.replace(/^\[|\]$/g, ''), { all: true }).catch((error: unknown) => {
+      // A host that has names of the outside from its proxy alone: its guests have no address of the server either, and the server names its own.
+      if (!this.#options.connections.isTunnelled(url)) throw error;
+      this.#options.log.warn({ detail: messageOf(error) }, 'the name of the server, which is reached through the proxy, has no address here');
+      return [];
+    });
     return found.map((item) => item.address.split('%')[0] ?? item.address);
   }
 
@@ -367,7 +380,7 @@ export class NodeAgent {
   }
 
   #dataClient(spec: TurnSpec, token: string): DataClient {
-    return new DataClient(() => findServer(this.#options.config), token, spec);
+    return new DataClient(() => findServer(this.#options.config), token, spec, this.#options.connections);
   }
 
   /** Removes a folder that no shim was started for, and what belongs to it. */

@@ -1,7 +1,78 @@
+import type { Agent as HttpsAgent } from 'node:https';
+import type { Socket } from 'node:net';
+import type { EgressProxySettings } from '@firecrew/backend';
+import { decideOperatorWay } from '@firecrew/egress-policy';
+import { type ChainOptions, makeChain, openOperatorTunnel, TunnelAgent } from '@firecrew/egress-proxy';
 import { isLoopback } from '@firecrew/protocol';
-import { Agent } from 'undici';
+import { Agent, buildConnector } from 'undici';
 
-const direct = new Agent();
+/** Time for a tunnel, and again for the handshake in it, in `ms`. */
+const CONNECT_TIMEOUT_MS = 10_000;
 
-/** Options of a request to the server: one on this host is reached directly, whatever proxy an environment names, since that would read the token. */
-export const requestOptions = (url: URL): { readonly dispatcher?: Agent } => (isLoopback(url) ? { dispatcher: direct } : {});
+type Environment = Readonly<Record<string, string | undefined>>;
+type Tunnelled = { readonly chain: ChainOptions; readonly dispatcher: Agent };
+
+/**
+ * How a node reaches its server. One on this host is reached directly, whatever proxy an environment names, since that would read the token; another one
+ * through the operator's own proxy, where the operator says so.
+ */
+export class ServerConnections {
+  readonly #direct = new Agent();
+  readonly #tunnelled: Tunnelled | undefined;
+
+  /** Throws `EgressConfigError`. */
+  constructor(settings: EgressProxySettings | null = null, env: Environment = {}) {
+    if (settings?.serverLink !== true) return;
+    const chain = makeChain(settings, env);
+    this.#tunnelled = { chain, dispatcher: new Agent({ connect: connectorOf(chain) }) };
+  }
+
+  /** Whether the operator's proxy stands between this node and the server at `url`. */
+  isTunnelled(url: URL): boolean {
+    return this.#wayOf(url) !== undefined;
+  }
+
+  /** Options of a call to the server at `url`. */
+  requestOptions(url: URL): { readonly dispatcher?: Agent } {
+    const way = this.#wayOf(url);
+    if (way !== undefined) return { dispatcher: way.dispatcher };
+    return isLoopback(url) ? { dispatcher: this.#direct } : {};
+  }
+
+  /** Options of a web socket to the server at `url`. A proxy that opens no tunnel is a `ChainError` of the socket. */
+  socketOptions(url: URL): { readonly agent?: HttpsAgent } {
+    const way = this.#wayOf(url);
+    if (way === undefined) return {};
+    const target = { chain: way.chain, host: hostOf(url), port: portOf(url), totalMs: CONNECT_TIMEOUT_MS };
+    // One socket, and then the next one, long after: nothing is kept.
+    return { agent: new TunnelAgent(target, { keepAlive: false, rejectUnauthorized: true }) };
+  }
+
+  #wayOf(url: URL): Tunnelled | undefined {
+    const way = this.#tunnelled;
+    if (way === undefined || !/^(?:https|wss):$/.test(url.protocol)) return undefined;
+    return decideOperatorWay(way.chain.chain, hostOf(url)) === 'proxy' ? way : undefined;
+  }
+}
+
+function connectorOf(chain: ChainOptions): buildConnector.connector {
+  const overTls = buildConnector({ timeout: CONNECT_TIMEOUT_MS, allowH2: false, rejectUnauthorized: true });
+  return (options, callback) => {
+    const { hostname, port } = options;
+    const host = hostname.replace(/^\[|\]$/g, '');
+    const target = { chain, host, port: port === '' ? 443 : Number(port), totalMs: CONNECT_TIMEOUT_MS };
+    openOperatorTunnel({ ...target, signal: AbortSignal.timeout(2 * CONNECT_TIMEOUT_MS) }).then(
+      // cast: a tunnel is the socket that was dialled
+      (stream) => overTls({ ...options, httpSocket: stream as Socket }, callback),
+      (error: Error) => callback(error, null),
+    );
+  };
+}
+
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '');
+}
+
+function portOf(url: URL): number {
+  return url.port === '' ? 443 : Number(url.port);
+}

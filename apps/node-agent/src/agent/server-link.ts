@@ -1,6 +1,7 @@
 import { createPrivateKey, sign } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { CodedError, messageOf, readBootId } from '@firecrew/base';
+import { ChainError } from '@firecrew/egress-proxy';
 import {
   decodeMessage,
   FRAME_HEAD_CHARS,
@@ -18,6 +19,7 @@ import {
 } from '@firecrew/protocol';
 import type { Logger } from 'pino';
 import WebSocket, { type RawData } from 'ws';
+import type { ServerConnections } from './server-connections.ts';
 
 /** Pauses between attempts to connect: doubled from the first to the last. */
 export const RECONNECT_MIN_MS = 250;
@@ -34,6 +36,7 @@ export interface ServerLinkOptions {
   readonly keyFile: string;
   readonly version: string;
   readonly server: () => Promise<URL>;
+  readonly connections: ServerConnections;
   /** The turns this node holds now. */
   readonly turns: () => Hello['turns'];
   /** Called for each message after the hello, one at a time. */
@@ -49,6 +52,8 @@ export class ServerLink {
   #stopped = false;
   #pauseMs = RECONNECT_MIN_MS;
   #timer: NodeJS.Timeout | undefined;
+  /** Why the operator's proxy opened no tunnel last, which is told once. */
+  #proxyFault: string | undefined;
 
   constructor(options: ServerLinkOptions) {
     this.#options = options;
@@ -90,6 +95,7 @@ export class ServerLink {
         handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
         maxPayload: MAX_NODE_MESSAGE_BYTES,
         perMessageDeflate: false,
+        ...this.#options.connections.socketOptions(url),
       });
       this.#ws = ws;
       let queue: Promise<void> = Promise.resolve();
@@ -101,12 +107,20 @@ export class ServerLink {
             ws.terminate();
           });
       });
-      ws.on('error', (error) => this.#options.log.debug({ err: error }, 'server link failed'));
+      ws.on('error', (error) => this.#onError(error));
       ws.on('close', () => this.#onClose());
     } catch (error) {
       this.#options.log.debug({ detail: messageOf(error) }, 'no server to connect to yet');
       this.#onClose();
     }
+  }
+
+  #onError(error: Error): void {
+    const { log } = this.#options;
+    const fault = error instanceof ChainError ? error.reason : undefined;
+    if (fault === undefined || fault === this.#proxyFault) return void log.debug({ err: error }, 'server link failed');
+    this.#proxyFault = fault;
+    log.warn({ code: fault, detail: error.message }, 'the egress proxy does not lead to the server');
   }
 
   #onClose(): void {
@@ -140,6 +154,7 @@ export class ServerLink {
       });
     if (message.t === 'welcome') {
       this.#welcomed = true;
+      this.#proxyFault = undefined;
       this.#pauseMs = RECONNECT_MIN_MS;
       this.#options.log.info({ epoch: message.epoch }, 'server link is up');
     }

@@ -2,7 +2,7 @@ import { chmod, chown, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { newHandle } from '@firecrew/credential-broker';
 import type { Logger } from 'pino';
-import type { BrokerOrder, RouteOrder } from './broker-messages.ts';
+import type { BrokerOrder, BrokerReport, ProxyOrder, RouteOrder } from './broker-messages.ts';
 import { BrokerProcess } from './broker-process.ts';
 
 /** The broker's user and group where the node agent runs as root: the number below the server's, which needs no entry in `/etc/passwd`. */
@@ -30,6 +30,8 @@ export interface BrokerDeskOptions {
   /** Whether the broker gets an account of its own. */
   readonly isRoot: boolean;
   readonly log: Logger;
+  /** Takes what the broker has to tell. */
+  readonly onReport?: (report: BrokerReport) => void;
 }
 
 /** What the node agent knows of routes and handles, in memory alone, and the one broker of this node that is told of it. */
@@ -37,18 +39,17 @@ export class BrokerDesk implements Handles {
   readonly socketPath: string;
   readonly #options: BrokerDeskOptions;
   readonly #process: BrokerProcess;
+  #proxy: ProxyOrder | null = null;
   readonly #routes = new Map<string, RouteOrder>();
   readonly #handles = new Map<string, { route: string; validUntilMs: number }>();
 
   constructor(options: BrokerDeskOptions) {
-    const { home, program, isRoot, log } = options;
+    const { home, program, isRoot, log, onReport = () => undefined } = options;
     this.#options = options;
     this.socketPath = join(home, FOLDER, SOCKET);
     const account = isRoot ? BROKER_OWNER : null;
-    this.#process = new BrokerProcess({ ...program, socketPath: this.socketPath, account }, log, () => [
-      this.#routesOrder(),
-      this.#handlesOrder(),
-    ]);
+    const state = () => [this.#routesOrder(), this.#handlesOrder()];
+    this.#process = new BrokerProcess({ ...program, socketPath: this.socketPath, account }, log, state, onReport);
   }
 
   /** Makes the folder of the socket, which the broker's account alone may enter, and starts the broker. */
@@ -62,6 +63,11 @@ export class BrokerDesk implements Handles {
 
   async stop(): Promise<void> {
     await this.#process.stop();
+  }
+
+  /** Takes the operator's own proxy; it is told before the broker is started, and stays. */
+  setProxy(proxy: ProxyOrder | null): void {
+    this.#proxy = proxy;
   }
 
   setRoute(name: string, route: RouteOrder): void {
@@ -90,7 +96,7 @@ export class BrokerDesk implements Handles {
   }
 
   #routesOrder(): BrokerOrder {
-    return { t: 'routes', routes: Object.fromEntries(this.#routes) };
+    return { t: 'routes', proxy: this.#proxy, routes: Object.fromEntries(this.#routes) };
   }
 
   #handlesOrder(): BrokerOrder {

@@ -15,7 +15,7 @@ process.title = TITLE;
 process.on('SIGINT', () => undefined);
 try {
   const log = pino({ base: { role: 'credential-broker', pid: process.pid } }, destination({ dest: 2, sync: true }));
-  await serveBroker(socketPath, process.stdin, log);
+  await serveBroker(socketPath, process.stdin, process.stdout, log);
   process.exit(0);
 } catch (error) {
   process.stderr.write(`${fatalLine(error, { role: 'credential-broker', pid: process.pid, atMs: Date.now() })}\n`);

@@ -1,7 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { CodedError, codeOf, messageOf } from '@firecrew/base';
 import type { Logger } from 'pino';
-import type { BrokerOrder } from './broker-messages.ts';
+import { type BrokerOrder, type BrokerReport, brokerReportSchema, REPORT_MAX_BYTES } from './broker-messages.ts';
+import { readLines } from './read-lines.ts';
 import { BROKER_SETTLED_MS, restartDelayMs } from './restart-delay.ts';
 
 /** Time that a broker has to end by itself. */
@@ -26,15 +29,17 @@ export class BrokerProcess {
   readonly #program: BrokerProgram;
   readonly #log: Logger;
   readonly #state: () => readonly BrokerOrder[];
+  readonly #onReport: (report: BrokerReport) => void;
   #child: ChildProcess | undefined;
   #isWanted = false;
   #earlyEnds = 0;
   #restart: NodeJS.Timeout | undefined;
 
-  constructor(program: BrokerProgram, log: Logger, state: () => readonly BrokerOrder[]) {
+  constructor(program: BrokerProgram, log: Logger, state: () => readonly BrokerOrder[], onReport: (report: BrokerReport) => void) {
     this.#program = program;
     this.#log = log;
     this.#state = state;
+    this.#onReport = onReport;
   }
 
   start(): void {
@@ -64,7 +69,7 @@ export class BrokerProcess {
     const { node, broker, socketPath, account } = this.#program;
     const { PATH, NODE_EXTRA_CA_CERTS } = process.env;
     const child = spawn('/bin/sh', ['-c', WITHOUT_CORES, node, broker, socketPath], {
-      stdio: ['pipe', 'ignore', 'inherit'],
+      stdio: ['pipe', 'pipe', 'inherit'],
       cwd: '/',
       env: {
         PATH: PATH ?? '/usr/sbin:/usr/bin:/sbin:/bin',
@@ -80,8 +85,20 @@ export class BrokerProcess {
     child.stdin?.on('error', () => undefined);
     child.on('error', (error) => this.#ended(child, startedMs, error.message));
     child.on('exit', (code, signal) => this.#ended(child, startedMs, signal ?? `status ${code}`));
+    if (child.stdout !== null) void this.#follow(child, child.stdout);
     for (const order of this.#state()) this.send(order);
     this.#log.info({ broker: child.pid }, 'the credential broker was started');
+  }
+
+  /** Takes what a broker tells. One that says something else is of no use, and another one is started in its place. */
+  async #follow(child: ChildProcess, reports: Readable): Promise<void> {
+    try {
+      for await (const line of readLines(reports, REPORT_MAX_BYTES, () => reportFault('too long'))) this.#onReport(readReport(line));
+    } catch (error) {
+      if (!this.#isWanted || this.#child !== child) return;
+      this.#log.error({ code: codeOf(error), detail: messageOf(error) }, 'the credential broker is not understood, and is ended');
+      child.kill('SIGKILL');
+    }
   }
 
   #ended(child: ChildProcess, startedMs: number, why: string): void {
@@ -92,4 +109,22 @@ export class BrokerProcess {
     this.#log.error({ code: 'broker_ended', detail: why, delayMs }, 'the credential broker ended and is started again');
     this.#restart = setTimeout(() => this.#spawn(), delayMs);
   }
+}
+
+function readReport(line: string): BrokerReport {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    throw reportFault('no JSON');
+  }
+  const parsed = brokerReportSchema.safeParse(value);
+  if (!parsed.success) throw reportFault(parsed.error.issues.map(({ path, code }) => `${path.map(String).join('.')} (${code})`).join(', '));
+  return parsed.data;
+}
+
+function reportFault(why: string): CodedError {
+  return new CodedError('broker_report_invalid', `the credential broker told its node agent something that it does not understand: ${why}`, {
+    action: 'Both come from one version; restart the node agent.',
+  });
 }

@@ -31,7 +31,7 @@ export class CredentialWatch {
     this.#files = new Map();
     for (const [name, { credential }] of Object.entries(routes)) {
       if (credential === null) this.#broker.setCredential(name, null);
-      else if ('value' in credential) this.#broker.setCredential(name, credential.value);
+      else if ('value' in credential) this.#broker.setCredential(name, credential.value, credential.isRenewable);
       else if ('file' in credential) this.#files.set(name, credential.file);
     }
     this.#lookSoon(new Set(this.#files.keys()));

@@ -1,33 +1,41 @@
 import { chmod, rm } from 'node:fs/promises';
 import { uptime } from 'node:os';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { CodedError } from '@firecrew/base';
 import { type CredentialBroker, createCredentialBroker } from '@firecrew/credential-broker';
+import { decideOperatorWay } from '@firecrew/egress-policy';
+import type { ChainOptions } from '@firecrew/egress-proxy';
 import { checkSocketPath } from '@firecrew/link';
 import { readUpstream } from '@firecrew/model-route';
 import type { Logger } from 'pino';
-import { type BrokerOrder, brokerOrderSchema, type RouteOrder } from './broker-messages.ts';
+import { type BrokerOrder, type BrokerReport, brokerOrderSchema, credentialDigest } from './broker-messages.ts';
+import { chainOf } from './chain-of-order.ts';
 import { CredentialWatch } from './credential-watch.ts';
+import { readLines } from './read-lines.ts';
 
 /** Bytes of one order: routes may carry certificates. */
 const ORDER_MAX_BYTES = 64 * 1024 * 1024;
 
 /**
  * Serves shims on a Unix socket by the orders of a node agent, until these end. It listens once it knows routes and handles, so that it refuses
- * no handle of a turn that goes on. Rejects with `broker_order_invalid`, or what listening fails with.
+ * no handle of a turn that goes on; what it has to tell goes to `reports`. Rejects with `broker_order_invalid`, or what listening fails with.
  */
-export async function serveBroker(socketPath: string, orders: Readable, log: Logger): Promise<void> {
+export async function serveBroker(socketPath: string, orders: Readable, reports: Writable, log: Logger): Promise<void> {
   checkSocketPath(socketPath);
+  // Whoever does not read any more is gone, and with them the orders.
+  reports.on('error', () => undefined);
+  const report = (told: BrokerReport) => void reports.write(`${JSON.stringify(told)}\n`);
   const broker = createCredentialBroker({
     clock: () => uptime() * 1000,
     onCredentialRefused: (backend, status) => log.error({ backend, status }, 'the provider refused the credential of a model route'),
+    onRenewalWanted: (route, credential) => report({ t: 'credential_refused', route, digest: credentialDigest(credential) }),
   });
   const watch = new CredentialWatch(broker, log);
   watch.start();
   const missing = new Set<BrokerOrder['t']>(['routes', 'handles']);
-  for await (const line of linesOf(orders)) {
+  for await (const line of readLines(orders, ORDER_MAX_BYTES, orderTooLong)) {
     const order = readOrder(line);
-    if (order.t === 'routes') takeRoutes(broker, watch, order.routes);
+    if (order.t === 'routes') takeRoutes(broker, watch, order);
     else {
       broker.setHandles(order.handles);
       watch.setInUse(new Set(order.handles.map(({ route }) => route)));
@@ -38,17 +46,26 @@ export async function serveBroker(socketPath: string, orders: Readable, log: Log
   broker.close();
 }
 
-function takeRoutes(broker: CredentialBroker, watch: CredentialWatch, routes: Readonly<Record<string, RouteOrder>>): void {
-  for (const [name, { format, upstream, ca, header, features }] of Object.entries(routes)) {
+type RoutesOrder = Extract<BrokerOrder, { readonly t: 'routes' }>;
+
+function takeRoutes(broker: CredentialBroker, watch: CredentialWatch, { proxy, routes }: RoutesOrder): void {
+  const chain = chainOf(proxy);
+  for (const [name, { format, upstream: url, ca, header, features, viaProxy }] of Object.entries(routes)) {
+    const upstream = readUpstream(url);
     broker.setRoute(name, {
       format,
       features,
-      upstream: readUpstream(upstream),
+      upstream,
+      ...(viaProxy ? wayOf(chain, upstream.host) : {}),
       ...(ca === null ? {} : { ca }),
       ...(header === null ? {} : { header }),
     });
   }
   watch.setRoutes(routes);
+}
+
+function wayOf(chain: ChainOptions | undefined, host: string): { readonly chain?: ChainOptions } {
+  return chain !== undefined && decideOperatorWay(chain.chain, host) === 'proxy' ? { chain } : {};
 }
 
 /** Takes the place of the socket of a broker that is gone. The folder belongs to this account alone. */
@@ -81,15 +98,6 @@ function readOrder(line: string): BrokerOrder {
   return parsed.data;
 }
 
-async function* linesOf(stream: Readable): AsyncGenerator<string> {
-  let held = '';
-  stream.setEncoding('utf8');
-  for await (const part of stream) {
-    held += part as string;
-    const lines = held.split('\n');
-    held = lines.pop() ?? '';
-    yield* lines;
-    if (held.length > ORDER_MAX_BYTES)
-      throw new CodedError('broker_order_invalid', `an order to the credential broker has more than ${ORDER_MAX_BYTES} bytes`);
-  }
+function orderTooLong(): CodedError {
+  return new CodedError('broker_order_invalid', `an order to the credential broker has more than ${ORDER_MAX_BYTES} bytes`);
 }

@@ -2,7 +2,7 @@ import { CodedError, messageOf } from '@firecrew/base';
 import { nodeDataPaths, offeredImagesSchema } from '@firecrew/protocol';
 import { type ArtifactDigest, type ArtifactOrigin, judgeReply, MAX_MANIFEST_BYTES, type TransferStep } from '@firecrew/rootfs';
 import { request } from 'undici';
-import { requestOptions } from '../agent/server-connections.ts';
+import type { ServerConnections } from '../agent/server-connections.ts';
 
 /** Bytes of the list of names that a server offers. */
 const MAX_LIST_BYTES = 256 * 1024;
@@ -15,11 +15,13 @@ type Reply = Awaited<ReturnType<typeof request>>;
 export class ServerImages implements ArtifactOrigin {
   readonly #server: () => Promise<URL>;
   readonly #token: string;
+  readonly #connections: ServerConnections;
 
   /** `token` is the one that the link to the server gave. */
-  constructor(server: () => Promise<URL>, token: string) {
+  constructor(server: () => Promise<URL>, token: string, connections: ServerConnections) {
     this.#server = server;
     this.#token = token;
+    this.#connections = connections;
   }
 
   async names(signal: AbortSignal): Promise<ReadonlyMap<string, ArtifactDigest>> {
@@ -69,7 +71,7 @@ export class ServerImages implements ArtifactOrigin {
     try {
       const url = new URL(path, await this.#server());
       const reply = await request(url, {
-        ...requestOptions(url),
+        ...this.#connections.requestOptions(url),
         headers: { authorization: `Bearer ${this.#token}`, ...headers },
         headersTimeout: SILENCE_MAX_MS,
         bodyTimeout: SILENCE_MAX_MS,

@@ -1,19 +1,22 @@
 import { codeOf, messageOf } from '@firecrew/base';
-import { type LoginAnswer, refreshDelay } from '@firecrew/model-route';
+import { decideRefusal, LOGIN_REFUSED_MAX, type LoginAnswer, refreshDelay } from '@firecrew/model-route';
 import type { Logger } from 'pino';
+import { credentialDigest } from '../broker/broker-messages.ts';
 
 export interface LoginOptions {
   readonly command: readonly string[];
   readonly everyMs: number;
   readonly run: (command: readonly string[], signal: AbortSignal) => Promise<LoginAnswer>;
-  /** There is another credential than before. */
-  readonly onNew: () => void;
+  /** There is another credential than before, or none will come for one that was refused. */
+  readonly onChange: () => void;
   readonly log: Logger;
   /** Wall clock in `ms`, as that of the provider. */
   readonly now?: () => number;
+  /** Time in `ms` that never goes back. */
+  readonly clock?: () => number;
 }
 
-/** The one refresher of a login: its program never runs twice at once, whoever asks, and runs again before its credential ends. */
+/** The one refresher of a login: its program never runs twice at once, whoever asks, and runs again before its credential ends, and once when that was refused. */
 export class LoginRefresher {
   readonly #options: LoginOptions;
   readonly #stop = new AbortController();
@@ -21,6 +24,9 @@ export class LoginRefresher {
   #timer: NodeJS.Timeout | undefined;
   #credential: string | undefined;
   #failures = 0;
+  #ranAtMs = Number.NEGATIVE_INFINITY;
+  /** Digests of credentials that were refused, and whether the run for each is over. */
+  readonly #refused = new Map<string, boolean>();
 
   constructor(options: LoginOptions) {
     this.#options = options;
@@ -32,9 +38,40 @@ export class LoginRefresher {
     return this.#credential;
   }
 
+  /** Whether a refusal of the present credential would run the program, or does so now. */
+  get isRenewable(): boolean {
+    return this.#credential !== undefined && this.#refused.get(credentialDigest(this.#credential)) !== true;
+  }
+
+  /** Takes word that a provider refused the credential with this digest; what comes of it is told by `onChange`. */
+  refused(digest: string): void {
+    const { clock = () => performance.now(), log } = this.#options;
+    const isPresent = this.#isPresent(digest);
+    const decision = decideRefusal({ isPresent, isKnown: this.#refused.has(digest), sinceRunMs: clock() - this.#ranAtMs });
+    if (decision.verdict === 'ignored') return;
+    const { delayMs } = decision;
+    this.#refused.set(digest, false);
+    for (const oldest of this.#refused.keys()) if (this.#refused.size > LOGIN_REFUSED_MAX) this.#refused.delete(oldest);
+    log.warn({ delayMs }, 'the provider refused the credential of a login, which is run again');
+    const timer = setTimeout(() => void this.#replace(digest), delayMs).unref();
+    this.#stop.signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
+  }
+
   stop(): void {
     clearTimeout(this.#timer);
     this.#stop.abort();
+  }
+
+  /** Runs the program for a credential that was refused, where no other run has replaced it meanwhile. */
+  async #replace(digest: string): Promise<void> {
+    await this.#running;
+    if (this.#isPresent(digest)) await this.#refresh();
+    this.#refused.set(digest, true);
+    this.#options.onChange();
+  }
+
+  #isPresent(digest: string): boolean {
+    return this.#credential !== undefined && credentialDigest(this.#credential) === digest;
   }
 
   #refresh(): Promise<void> {
@@ -45,8 +82,9 @@ export class LoginRefresher {
   }
 
   async #runOnce(): Promise<void> {
-    const { command, everyMs, run, onNew, log, now = Date.now } = this.#options;
+    const { command, everyMs, run, onChange, log, now = Date.now, clock = () => performance.now() } = this.#options;
     clearTimeout(this.#timer);
+    this.#ranAtMs = clock();
     let delay: number;
     try {
       const { credential, expiresAtMs } = await run(command, this.#stop.signal);
@@ -54,7 +92,7 @@ export class LoginRefresher {
       delay = refreshDelay({ kind: 'obtained', lifetimeMs: expiresAtMs === null ? null : expiresAtMs - now(), everyMs });
       const isNew = credential !== this.#credential;
       this.#credential = credential;
-      if (isNew) onNew();
+      if (isNew) onChange();
     } catch (error) {
       this.#failures += 1;
       delay = refreshDelay({ kind: 'failed', failures: this.#failures });

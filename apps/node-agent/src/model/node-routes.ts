@@ -3,7 +3,7 @@ import { codeOf, messageOf } from '@firecrew/base';
 import type { TurnSpec } from '@firecrew/protocol';
 import type { Logger } from 'pino';
 import type { BrokerDesk } from '../broker/broker-desk.ts';
-import type { RouteOrder } from '../broker/broker-messages.ts';
+import type { BrokerReport, RouteOrder } from '../broker/broker-messages.ts';
 import { readCredential } from '../broker/read-credential.ts';
 import { LoginRefresher } from './login-refresher.ts';
 import { type ModelLaunch, modelLaunchOf, readOperatorFile } from './model-launch.ts';
@@ -50,6 +50,12 @@ export class NodeRoutes {
     return await modelLaunchOf(route, this.#desk.socketPath);
   }
 
+  /** Takes word of the broker that a provider refused a credential. Where it is not of a login, the operator alone can change it. */
+  refused({ route, digest }: BrokerReport): void {
+    const credential = Object.hasOwn(this.#routes, route) ? this.#routes[route]?.credential : undefined;
+    if (credential != null && 'command' in credential) this.#loginOf(credential).refused(digest);
+  }
+
   /** Ends the logins. */
   stop(): void {
     for (const login of this.#logins.values()) login.stop();
@@ -60,8 +66,8 @@ export class NodeRoutes {
     const key = JSON.stringify(command);
     const known = this.#logins.get(key);
     if (known !== undefined) return known;
-    const onNew = () => void this.#tellOf(key);
-    const login = new LoginRefresher({ command, everyMs: everySeconds * 1000, run: runLogin, onNew, log: this.#log });
+    const onChange = () => void this.#tellOf(key);
+    const login = new LoginRefresher({ command, everyMs: everySeconds * 1000, run: runLogin, onChange, log: this.#log });
     this.#logins.set(key, login);
     return login;
   }
@@ -85,6 +91,7 @@ export class NodeRoutes {
       header: route.header ?? null,
       features: route.features,
       credential: await this.#sourceOf(backend, route),
+      viaProxy: route.viaProxy,
     });
   }
 
@@ -92,11 +99,12 @@ export class NodeRoutes {
   async #sourceOf(backend: string, { credential }: ModelRouteSettings): Promise<RouteOrder['credential']> {
     if (credential === null || 'file' in credential) return credential;
     if ('command' in credential) {
-      const value = await this.#loginOf(credential).current();
-      return value === undefined ? { missing: true } : { value };
+      const login = this.#loginOf(credential);
+      const value = await login.current();
+      return value === undefined ? { missing: true } : { value, isRenewable: login.isRenewable };
     }
     try {
-      return { value: await readCredential(credential, process.env) };
+      return { value: await readCredential(credential, process.env), isRenewable: false };
     } catch (error) {
       this.#log.error({ backend, code: codeOf(error), detail: messageOf(error) }, 'a model route has no usable credential');
       return { missing: true };
