@@ -157,7 +157,7 @@ export class BrokerCall implements Cuttable {
     const { name, credential } = this.#route;
     onCredentialRefused(name, status);
     // 403 is of what the credential may do: another one of the same login may do no more.
-    if (status === 401 && credential.doubt(secret, limits.credentialMs)) onRenewalWanted(name, secret);
+    if (status === 401 && credential.doubt(secret, limits.renewalMs)) onRenewalWanted(name, secret);
   }
 
   /** Passes the body on unread; one that grows beyond the bound ends the call. */

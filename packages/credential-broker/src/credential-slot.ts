@@ -15,7 +15,7 @@ export class CredentialSlot {
   /** The newest one that its keeper was told about. */
   #told: string | undefined;
   /** Set while the present one was refused and another one may come. */
-  #doubt: { readonly over: LateValue<true>; readonly late: NodeJS.Timeout } | undefined;
+  #doubt: { readonly over: LateValue<true>; readonly waitMs: number; readonly late: NodeJS.Timeout } | undefined;
 
   /** Takes the newest one; null says that the route has none. `isRenewable`: whoever keeps it wants to hear that it was refused, and may have another. */
   set(credential: string | null, isRenewable = false): void {
@@ -32,13 +32,13 @@ export class CredentialSlot {
     if (credential !== this.#renewable || credential === this.#told) return false;
     this.#told = credential;
     this.#endDoubt();
-    this.#doubt = { over: new LateValue(), late: setTimeout(() => this.#endDoubt(), waitMs).unref() };
+    this.#doubt = { over: new LateValue(), waitMs, late: setTimeout(() => this.#endDoubt(), waitMs).unref() };
     return true;
   }
 
   /** The credential for a request that is sent now, or undefined when none came in time. */
   async take(waitMs: number): Promise<string | null | undefined> {
-    await this.#doubt?.over.take(waitMs);
+    if (this.#doubt !== undefined) await this.#doubt.over.take(this.#doubt.waitMs);
     const now = await this.#now.take(waitMs);
     if (typeof now === 'string' && !this.#used.includes(now)) {
       this.#used = [now, ...this.#used].slice(0, USED_MAX);

@@ -3,8 +3,8 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { TunnelAgent } from '@firecrew/egress-proxy';
 import type { Upstream } from '@firecrew/model-route';
-import type { BrokerRoute } from './routes.ts';
 import { type BrokerLimits, MODEL_CALLS_MAX, MODEL_HEAD_MAX_BYTES } from './limits.ts';
+import type { BrokerRoute } from './routes.ts';
 
 /** Time that a connection without a request is kept for the next one. */
 const KEPT_MS = 4_000;

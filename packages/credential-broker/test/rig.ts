@@ -52,6 +52,8 @@ export interface Rig {
   readonly handle: string;
   readonly arrivals: Arrival[];
   readonly refusedCredentials: (readonly [string, number])[];
+  /** Credentials that another one is wanted for. */
+  readonly renewals: (readonly [string, string])[];
   readonly socketPath: string;
   /** The broker's clock, in `ms`. */
   readonly time: { now: number };
@@ -89,6 +91,7 @@ export async function startRig(
 ): Promise<Rig> {
   const arrivals: Arrival[] = [];
   const refusedCredentials: (readonly [string, number])[] = [];
+  const renewals: (readonly [string, string])[] = [];
   const folder = await mkdtemp(join(tmpdir(), 'fc-cb-'));
   const socketPath = join(folder, 'b.sock');
   const handle = newHandle();
@@ -115,6 +118,7 @@ export async function startRig(
     limits,
     clock: () => time.now,
     onCredentialRefused: (name, status) => refusedCredentials.push([name, status]),
+    onRenewalWanted: (name, credential) => renewals.push([name, credential]),
   });
   broker.setRoute('r', {
     format: 'anthropic_messages',
@@ -149,6 +153,7 @@ export async function startRig(
     handle,
     arrivals,
     refusedCredentials,
+    renewals,
     socketPath,
     time,
     answer: (_arrival, response) => response.writeHead(200, { 'content-type': 'application/json' }).end('{}'),

@@ -22,7 +22,16 @@ export {
   HOST_BUDGETS_MAX,
   loadBudgets,
 } from './budgets.ts';
-export { CHAIN_MODES, type Chain, type ChainInput, type ChainMode, decideOperatorWay, decideWay, loadChain, NO_PROXY_MAX } from './chain.ts';
+export {
+  CHAIN_MODES,
+  type Chain,
+  type ChainInput,
+  type ChainMode,
+  decideOperatorWay,
+  decideWay,
+  loadChain,
+  NO_PROXY_MAX,
+} from './chain.ts';
 export { type ConfigProblem, EgressConfigError } from './config-error.ts';
 export { type AddressDecision, type AddressPolicy, decideAddress } from './decide-address.ts';
 export {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decideWay, EgressConfigError, loadChain, NO_PROXY_MAX } from '../src/index.ts';
+import { CHAIN_MODES, decideOperatorWay, decideWay, EgressConfigError, loadChain, NO_PROXY_MAX } from '../src/index.ts';
 
 describe("the operator's proxy", () => {
   it.each([
@@ -59,5 +59,39 @@ describe('the way to a host', () => {
 
   it('is direct where there is no proxy', () => {
     expect(decideWay(undefined, 'proxy.corp.test')).toBe('direct');
+  });
+});
+
+describe('the way to what the operator named themselves', () => {
+  const url = 'http://proxy.corp.test:3128';
+  const noProxy = ['intern.test', '.Corp.test'];
+  it.each([
+    ['api.example.test', 'proxy'],
+    ['API.Example.Test.', 'proxy'],
+    ['203.0.113.7', 'proxy'],
+    ['10.0.0.7', 'proxy'],
+    ['2606:4700::7', 'proxy'],
+    ['notlocalhost', 'proxy'],
+    ['localhost.example.test', 'proxy'],
+    ['sub.intern.test', 'proxy'],
+    ['intern.test', 'direct'],
+    ['git.corp.test', 'direct'],
+    ['proxy.corp.test', 'direct'],
+    ['localhost', 'direct'],
+    ['LOCALHOST.', 'direct'],
+    ['api.localhost', 'direct'],
+    ['127.0.0.1', 'direct'],
+    ['127.9.9.9', 'direct'],
+    ['::1', 'direct'],
+    ['::ffff:127.0.0.1', 'direct'],
+    ['0.0.0.0', 'direct'],
+    ['::', 'direct'],
+  ] as const)('%s is %s, by either mode', (host, way) => {
+    for (const mode of CHAIN_MODES) expect(decideOperatorWay(loadChain({ url, mode, noProxy }), host)).toBe(way);
+  });
+
+  it('is direct to the address of the proxy, and where there is no proxy', () => {
+    expect(decideOperatorWay(loadChain({ url: 'http://10.0.0.7:3128' }), '10.0.0.7')).toBe('direct');
+    expect(decideOperatorWay(undefined, 'api.example.test')).toBe('direct');
   });
 });

@@ -77,7 +77,7 @@ export class BrokerClient {
       setHost: false,
       headers: [['host', 'broker'] as const, handleHeader(handle), ...headers].flat(),
       maxHeaderSize: MODEL_HEAD_MAX_BYTES,
-      timeout: BROKER_LIMITS.credentialMs + BROKER_LIMITS.dialMs + BROKER_LIMITS.answerMs + GRACE_MS,
+      timeout: BROKER_LIMITS.renewalMs + BROKER_LIMITS.credentialMs + BROKER_LIMITS.dialMs + BROKER_LIMITS.answerMs + GRACE_MS,
     });
     sent.once('timeout', () => sent.destroy());
     if (!begun(sent)) {

@@ -16,7 +16,7 @@ const DETAIL: Readonly<Partial<Record<RouteRefusal, string>>> = {
   upstream_unreachable: 'the upstream of the model route cannot be reached, or ended without an answer',
   upstream_answer_refused: 'the upstream sent an encoded answer, which was not asked for',
   upstream_timeout: 'the upstream of the model route did not answer in time',
-  chain_unreachable: "the proxy of the operator, through which the model route leads, cannot be reached; tell the operator",
+  chain_unreachable: 'the proxy of the operator, through which the model route leads, cannot be reached; tell the operator',
   chain_timeout: 'the proxy of the operator, through which the model route leads, did not connect in time; try again, or tell the operator',
   chain_early_bytes: 'the proxy of the operator sent bytes before the tunnel began; tell the operator',
   chain_credential_unreadable: 'the credential for the proxy of the operator cannot be read on the host; tell the operator',

@@ -277,7 +277,10 @@ export class NodeAgent {
     const found = await lookup(url.hostname.replace(/^\[|\]$/g, ''), { all: true }).catch((error: unknown) => {
       // A host that has names of the outside from its proxy alone: its guests have no address of the server either, and the server names its own.
       if (!this.#options.connections.isTunnelled(url)) throw error;
-      this.#options.log.warn({ detail: messageOf(error) }, 'the name of the server, which is reached through the proxy, has no address here');
+      this.#options.log.warn(
+        { detail: messageOf(error) },
+        'the name of the server, which is reached through the proxy, has no address here',
+      );
       return [];
     });
     return found.map((item) => item.address.split('%')[0] ?? item.address);

@@ -40,12 +40,13 @@ export class ServerConnections {
   }
 
   /** Options of a web socket to the server at `url`. A proxy that opens no tunnel is a `ChainError` of the socket. */
-  socketOptions(url: URL): { readonly agent?: HttpsAgent } {
+  socketOptions(url: URL): { readonly agent?: HttpsAgent; readonly handshakeTimeout?: number } {
     const way = this.#wayOf(url);
     if (way === undefined) return {};
     const target = { chain: way.chain, host: hostOf(url), port: portOf(url), totalMs: CONNECT_TIMEOUT_MS };
     // One socket, and then the next one, long after: nothing is kept.
-    return { agent: new TunnelAgent(target, { keepAlive: false, rejectUnauthorized: true }) };
+    const agent = new TunnelAgent(target, { keepAlive: false, rejectUnauthorized: true });
+    return { agent, handshakeTimeout: 3 * CONNECT_TIMEOUT_MS };
   }
 
   #wayOf(url: URL): Tunnelled | undefined {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { CHAIN_MODES } from '@firecrew/egress-policy';
 import { isHandle } from '@firecrew/credential-broker';
+import { CHAIN_MODES } from '@firecrew/egress-policy';
 import { MODEL_FEATURES, MODEL_FORMATS } from '@firecrew/model-route';
 import * as z from 'zod';
 
@@ -9,7 +9,9 @@ const sourceSchema = z.union([
   z.strictObject({ file: z.string().startsWith('/') }),
   z.strictObject({
     value: z.string(),
-    isRenewable: z.boolean().describe('Whether it comes from a login that has not been run again for it, so that its refusal is worth telling.'),
+    isRenewable: z
+      .boolean()
+      .describe('Whether it comes from a login that has not been run again for it, so that its refusal is worth telling.'),
   }),
   z.strictObject({ missing: z.literal(true) }),
 ]);

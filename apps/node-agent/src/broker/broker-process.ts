@@ -124,7 +124,11 @@ function readReport(line: string): BrokerReport {
 }
 
 function reportFault(why: string): CodedError {
-  return new CodedError('broker_report_invalid', `the credential broker told its node agent something that it does not understand: ${why}`, {
-    action: 'Both come from one version; restart the node agent.',
-  });
+  return new CodedError(
+    'broker_report_invalid',
+    `the credential broker told its node agent something that it does not understand: ${why}`,
+    {
+      action: 'Both come from one version; restart the node agent.',
+    },
+  );
 }

@@ -25,6 +25,7 @@ export class LoginRefresher {
   #credential: string | undefined;
   #failures = 0;
   #ranAtMs = Number.NEGATIVE_INFINITY;
+  #runs = 0;
   /** Digests of credentials that were refused, and whether the run for each is over. */
   readonly #refused = new Map<string, boolean>();
 
@@ -53,7 +54,8 @@ export class LoginRefresher {
     this.#refused.set(digest, false);
     for (const oldest of this.#refused.keys()) if (this.#refused.size > LOGIN_REFUSED_MAX) this.#refused.delete(oldest);
     log.warn({ delayMs }, 'the provider refused the credential of a login, which is run again');
-    const timer = setTimeout(() => void this.#replace(digest), delayMs).unref();
+    const runsBefore = this.#runs;
+    const timer = setTimeout(() => void this.#replace(digest, runsBefore), delayMs).unref();
     this.#stop.signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
   }
 
@@ -62,10 +64,10 @@ export class LoginRefresher {
     this.#stop.abort();
   }
 
-  /** Runs the program for a credential that was refused, where no other run has replaced it meanwhile. */
-  async #replace(digest: string): Promise<void> {
+  /** Runs the program for a credential that was refused; a run that began since then was that already, whatever it gave. */
+  async #replace(digest: string, runsBefore: number): Promise<void> {
     await this.#running;
-    if (this.#isPresent(digest)) await this.#refresh();
+    if (this.#runs === runsBefore) await this.#refresh();
     this.#refused.set(digest, true);
     this.#options.onChange();
   }
@@ -85,6 +87,7 @@ export class LoginRefresher {
     const { command, everyMs, run, onChange, log, now = Date.now, clock = () => performance.now() } = this.#options;
     clearTimeout(this.#timer);
     this.#ranAtMs = clock();
+    this.#runs += 1;
     let delay: number;
     try {
       const { credential, expiresAtMs } = await run(command, this.#stop.signal);

@@ -12,9 +12,9 @@ const NODE_AGENT = fileURLToPath(new URL('../..', import.meta.url));
 const PROGRAM = `
 import { request } from 'undici';
 import WebSocket from 'ws';
-import { requestOptions } from './src/agent/server-connections.ts';
+import { ServerConnections } from './src/agent/server-connections.ts';
 const url = new URL(process.argv[1]);
-const call = await request(url, process.argv[2] === 'direct' ? requestOptions(url) : {}).then((answer) => answer.body.text(), () => 'refused');
+const call = await request(url, process.argv[2] === 'direct' ? new ServerConnections().requestOptions(url) : {}).then((answer) => answer.body.text(), () => 'refused');
 const socket = new WebSocket(url);
 const opened = await new Promise((resolve) => socket.on('open', () => resolve('open')).on('error', () => resolve('refused')));
 socket.terminate();

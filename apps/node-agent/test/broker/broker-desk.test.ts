@@ -11,6 +11,7 @@ import { newHandle } from '@firecrew/credential-broker';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { BROKER_OWNER, BrokerDesk } from '../../src/broker/broker-desk.ts';
+import { type BrokerReport, credentialDigest, type RouteOrder } from '../../src/broker/broker-messages.ts';
 
 const SECRET = 'sk-desk-0123456789abcdef';
 const IS_ROOT = process.getuid?.() === 0;
@@ -21,10 +22,14 @@ let program: string;
 let desk: BrokerDesk;
 let pids: number[];
 let seen: (string | undefined)[];
+let reports: BrokerReport[];
+let faults: string[];
+/** Status of answers of the upstream. */
+let status: number;
 const upstream = createServer((incoming, response) => {
   seen.push(incoming.headers['x-api-key'] as string | undefined);
   if (incoming.url === '/v1/messages?beta=wait') response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n');
-  else response.end('{}');
+  else response.writeHead(status).end('{}');
 });
 
 /** Asks the broker with a handle: the status, or why the connection ended. */
@@ -48,6 +53,14 @@ async function eventually(handle: string, wanted: number | string): Promise<void
     const got = await ask(handle);
     if (got === wanted) return;
     if (Date.now() > end) throw new Error(`answers ${got} and not ${wanted}`);
+  }
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  const end = Date.now() + 20_000;
+  while (!condition()) {
+    if (Date.now() > end) throw new Error('did not happen');
+    await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }
 
@@ -80,9 +93,15 @@ afterAll(async () => {
 
 beforeEach(async ({ onTestFinished }) => {
   pids = [];
-  seen = [];
-  const log = pino({}, { write: (line: string) => void (JSON.parse(line).broker && pids.push(JSON.parse(line).broker)) });
-  desk = new BrokerDesk({ home, program: { node: process.execPath, broker: program }, isRoot: IS_ROOT, log });
+  [seen, reports, faults, status] = [[], [], [], 200];
+  const write = (line: string): void => {
+    const { broker, code } = JSON.parse(line);
+    if (broker !== undefined) pids.push(broker);
+    if (code !== undefined) faults.push(code);
+  };
+  const log = pino({}, { write });
+  const onReport = (report: BrokerReport) => void reports.push(report);
+  desk = new BrokerDesk({ home, program: { node: process.execPath, broker: program }, isRoot: IS_ROOT, log, onReport });
   desk.setRoute('command', {
     format: 'anthropic_messages',
     features: [],
@@ -90,7 +109,9 @@ beforeEach(async ({ onTestFinished }) => {
     ca: null,
     header: null,
     credential: { file: join(home, 'key') },
+    viaProxy: true,
   });
+  desk.setProxy(null);
   await desk.start();
   onTestFinished(async () => await desk.stop());
 });
@@ -125,11 +146,58 @@ describe('the broker of a node', () => {
     expect(pid()).not.toBe(first);
   });
 
+  it('tells once that the provider refused a credential of a login, and is told of the next one', async () => {
+    const [old, next] = ['sk-of-yesterday-0123', 'sk-of-today-0123456'];
+    const route = (value: string): RouteOrder => ({
+      format: 'anthropic_messages',
+      features: [],
+      upstream: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`,
+      ca: null,
+      header: null,
+      credential: { value, isRenewable: true },
+      viaProxy: true,
+    });
+    desk.setRoute('login', route(old));
+    const handle = desk.open('login', farMs) ?? '';
+    await eventually(handle, 200);
+    status = 401;
+    expect(await ask(handle)).toBe(401);
+    await until(() => reports.length > 0);
+    expect(reports).toEqual([{ t: 'credential_refused', route: 'login', digest: credentialDigest(old) }]);
+    status = 200;
+    desk.setRoute('login', route(next));
+    expect(await ask(handle)).toBe(200);
+    expect(seen.at(-1)).toBe(next);
+    expect(reports).toHaveLength(1);
+  });
+
+  it.each([
+    ['no JSON', 'x'],
+    ['another message', '{"t":"credential","value":"x"}'],
+    ['another field', `{"t":"credential_refused","route":"r","digest":"${'0'.repeat(64)}","value":"x"}`],
+    ['no digest', '{"t":"credential_refused","route":"r","digest":"x"}'],
+    ['what has no end', 'x'.repeat(10_000)],
+  ])('that tells %s is ended, and another one is started', async (_what, line) => {
+    const odd = join(home, 'odd.mjs');
+    await writeFile(
+      odd,
+      `process.stdout.write(${JSON.stringify(line)} + ${line.length > 5_000 ? "''" : "'\\n'"}); setInterval(() => {}, 1000);`,
+      { mode: 0o755 },
+    );
+    await desk.stop();
+    const write = (text: string): void => void faults.push(JSON.parse(text).code);
+    const strange = new BrokerDesk({ home, program: { node: process.execPath, broker: odd }, isRoot: IS_ROOT, log: pino({}, { write }) });
+    await strange.start();
+    await until(() => faults.includes('broker_ended'));
+    await strange.stop();
+    expect(faults.filter((code) => code !== undefined).slice(0, 2)).toEqual(['broker_report_invalid', 'broker_ended']);
+  });
+
   it('ends by itself with its input, which is that of its node agent', async ({ onTestFinished }) => {
     const child = spawn(process.execPath, [program, join(home, 'alone.sock')], { stdio: ['pipe', 'ignore', 'pipe'] });
     onTestFinished(() => void child.kill('SIGKILL'));
     for (const order of [
-      { t: 'routes', routes: {} },
+      { t: 'routes', proxy: null, routes: {} },
       { t: 'handles', handles: [] },
     ])
       child.stdin.write(`${JSON.stringify(order)}\n`);

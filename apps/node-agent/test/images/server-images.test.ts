@@ -2,6 +2,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { codeOf } from '@firecrew/base';
 import type { TransferStep } from '@firecrew/rootfs';
 import { afterEach, describe, expect, it } from 'vitest';
+import { ServerConnections } from '../../src/agent/server-connections.ts';
 import { ServerImages } from '../../src/images/server-images.ts';
 
 const ID = `sha256:${'a'.repeat(64)}`;
@@ -27,7 +28,7 @@ async function answering(...answers: readonly string[]) {
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  return { heads, images: new ServerImages(async () => url, 'the-token') };
+  return { heads, images: new ServerImages(async () => url, 'the-token', new ServerConnections()) };
 }
 
 const whole = (body: string, length = body.length): string => `HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n${body}`;
@@ -100,7 +101,7 @@ describe('the images of the server, as a node asks for them', () => {
   });
 
   it('say a server that is not there', async () => {
-    const images = new ServerImages(async () => new URL('http://127.0.0.1:1'), 'x');
+    const images = new ServerImages(async () => new URL('http://127.0.0.1:1'), 'x', new ServerConnections());
     await expect(images.names(signal)).rejects.toMatchObject({ code: 'image_transfer_broken' });
   });
 });

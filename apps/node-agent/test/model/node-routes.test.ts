@@ -67,6 +67,7 @@ describe('the routes of a node', () => {
       ca: 'PEM',
       header: null,
       credential: { file: join(folder, 'key') },
+      viaProxy: true,
     };
     expect(told).toEqual({ command: order });
     expect(JSON.stringify(told)).not.toContain(SECRET);
@@ -90,7 +91,7 @@ describe('the routes of a node', () => {
     } finally {
       delete process.env.FC_TEST_KEY;
     }
-    expect(told.command?.credential).toEqual({ value: SECRET });
+    expect(told.command?.credential).toEqual({ value: SECRET, isRenewable: false });
     expect(lines.join('')).not.toContain(SECRET);
   });
 

@@ -10,6 +10,10 @@ const ADDRESS = '127.0.0.2';
 export class CompanyProxy {
   /** Targets as they were asked for, refused ones too. */
   readonly asked: string[] = [];
+  /** Addresses of names that this proxy alone knows. */
+  readonly names = new Map<string, string>();
+  /** Status line that it answers each request with in place of a tunnel; absent: it opens tunnels. */
+  refusal: string | undefined;
   readonly #sockets = new Set<Socket>();
   readonly #server = createServer({ allowHalfOpen: true }, (socket) => this.#serve(socket));
 
@@ -23,8 +27,13 @@ export class CompanyProxy {
     return `http://${ADDRESS}:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  async stop(): Promise<void> {
+  /** Ends every connection in the middle of whatever goes over it. */
+  cut(): void {
     for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async stop(): Promise<void> {
+    this.cut();
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
 
@@ -38,7 +47,8 @@ export class CompanyProxy {
       const target = /^CONNECT (\S+) HTTP\/1\.1\r\n/.exec(head)?.[1] ?? '';
       this.asked.push(target);
       const login = `\r\nProxy-Authorization: Basic ${Buffer.from(PROXY_LOGIN).toString('base64')}\r\n`;
-      if (head.includes(login)) this.#connect(socket, target);
+      if (this.refusal !== undefined) socket.end(`HTTP/1.1 ${this.refusal}\r\n\r\n`);
+      else if (head.includes(login)) this.#connect(socket, target);
       else socket.end('HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm="company"\r\n\r\n');
     };
     this.#keep(socket).on('data', read);
@@ -46,7 +56,7 @@ export class CompanyProxy {
 
   #connect(socket: Socket, target: string): void {
     const [, host = '', port = ''] = /^\[?([^\]]+)\]?:(\d+)$/.exec(target) ?? [];
-    const upstream = this.#keep(connect({ host, port: Number(port), allowHalfOpen: true }));
+    const upstream = this.#keep(connect({ host: this.names.get(host) ?? host, port: Number(port), allowHalfOpen: true }));
     upstream.once('connect', () => {
       socket.write('HTTP/1.1 200 Connection established\r\nVia: 1.1 company\r\n\r\n');
       socket.pipe(upstream).pipe(socket);

@@ -1,0 +1,1 @@
+export { CompanyProxy, PROXY_LOGIN } from './company-proxy.ts';
