@@ -8,6 +8,7 @@ describe("settings of the operator's proxy", () => {
       credential: null,
       noProxy: [],
       mode: 'address',
+      serverLink: false,
     });
   });
 

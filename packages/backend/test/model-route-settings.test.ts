@@ -6,7 +6,7 @@ const parse = (extra: Record<string, unknown>, name = 'command') => modelRoutesS
 
 describe('a model route of a node', () => {
   it('has defaults that open nothing', () => {
-    expect(parse({}).data).toEqual({ command: { ...route, features: [], passThrough: false, outputTokens: 32_000 } });
+    expect(parse({}).data).toEqual({ command: { ...route, features: [], passThrough: false, outputTokens: 32_000, viaProxy: true } });
   });
 
   it.each([

@@ -1,3 +1,4 @@
+export { BROKER_OWNER } from './account.ts';
 export { type CredentialBroker, type CredentialBrokerOptions, createCredentialBroker } from './credential-broker.ts';
 export { gatherWrites } from './gather-writes.ts';
 export type { BrokerHandle } from './handles.ts';
@@ -17,5 +18,6 @@ export {
   MODEL_UPLOAD_MAX_BYTES,
 } from './limits.ts';
 export { passBody } from './pass-body.ts';
+export { PROBE_TIMEOUT_MS, probeUpstream, type UpstreamProbe } from './probe-upstream.ts';
 export type { BrokerRoute } from './routes.ts';
 export { type BrokerRefusal, type BrokerRefused, handleHeader, isHandle, newHandle, readLeaks, readRefused } from './wire.ts';

@@ -6,6 +6,7 @@ export { type ChainSettings, makeChain } from './chain/make-chain.ts';
 export { type OperatorTunnel, openOperatorTunnel } from './chain/open-operator-tunnel.ts';
 export { CHAIN_CREDENTIAL_MAX_BYTES, type ChainCredentialSource, readChainCredential } from './chain/read-chain-credential.ts';
 export { TunnelAgent, type TunnelTarget } from './chain/tunnel-agent.ts';
+export { tunnelDispatcher } from './chain/tunnel-dispatcher.ts';
 export type { EgressClock } from './connection.ts';
 export { type Dial, type DialTarget, defaultDial } from './dial.ts';
 export type { Via } from './find-way.ts';

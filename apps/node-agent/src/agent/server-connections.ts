@@ -1,10 +1,9 @@
 import type { Agent as HttpsAgent } from 'node:https';
-import type { Socket } from 'node:net';
 import type { EgressProxySettings } from '@firecrew/backend';
 import { decideOperatorWay } from '@firecrew/egress-policy';
-import { type ChainOptions, makeChain, openOperatorTunnel, TunnelAgent } from '@firecrew/egress-proxy';
+import { type ChainOptions, makeChain, TunnelAgent, tunnelDispatcher } from '@firecrew/egress-proxy';
 import { isLoopback } from '@firecrew/protocol';
-import { Agent, buildConnector } from 'undici';
+import { Agent } from 'undici';
 
 /** Time for a tunnel, and again for the handshake in it, in `ms`. */
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -24,7 +23,7 @@ export class ServerConnections {
   constructor(settings: EgressProxySettings | null = null, env: Environment = {}) {
     if (settings?.serverLink !== true) return;
     const chain = makeChain(settings, env);
-    this.#tunnelled = { chain, dispatcher: new Agent({ connect: connectorOf(chain) }) };
+    this.#tunnelled = { chain, dispatcher: tunnelDispatcher(chain, CONNECT_TIMEOUT_MS) };
   }
 
   /** Whether the operator's proxy stands between this node and the server at `url`. */
@@ -54,20 +53,6 @@ export class ServerConnections {
     if (way === undefined || !/^(?:https|wss):$/.test(url.protocol)) return undefined;
     return decideOperatorWay(way.chain.chain, hostOf(url)) === 'proxy' ? way : undefined;
   }
-}
-
-function connectorOf(chain: ChainOptions): buildConnector.connector {
-  const overTls = buildConnector({ timeout: CONNECT_TIMEOUT_MS, allowH2: false, rejectUnauthorized: true });
-  return (options, callback) => {
-    const { hostname, port } = options;
-    const host = hostname.replace(/^\[|\]$/g, '');
-    const target = { chain, host, port: port === '' ? 443 : Number(port), totalMs: CONNECT_TIMEOUT_MS };
-    openOperatorTunnel({ ...target, signal: AbortSignal.timeout(2 * CONNECT_TIMEOUT_MS) }).then(
-      // cast: a tunnel is the socket that was dialled
-      (stream) => overTls({ ...options, httpSocket: stream as Socket }, callback),
-      (error: Error) => callback(error, null),
-    );
-  };
 }
 
 function hostOf(url: URL): string {

@@ -1,12 +1,9 @@
 import { chmod, chown, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { newHandle } from '@firecrew/credential-broker';
+import { BROKER_OWNER, newHandle } from '@firecrew/credential-broker';
 import type { Logger } from 'pino';
 import type { BrokerOrder, BrokerReport, ProxyOrder, RouteOrder } from './broker-messages.ts';
 import { BrokerProcess } from './broker-process.ts';
-
-/** The broker's user and group where the node agent runs as root: the number below the server's, which needs no entry in `/etc/passwd`. */
-export const BROKER_OWNER = { uid: 199_998, gid: 199_998 } as const;
 
 const FOLDER = 'broker';
 const SOCKET = 'model.sock';

@@ -7,10 +7,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { newHandle } from '@firecrew/credential-broker';
+import { BROKER_OWNER, newHandle } from '@firecrew/credential-broker';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { BROKER_OWNER, BrokerDesk } from '../../src/broker/broker-desk.ts';
+import { BrokerDesk } from '../../src/broker/broker-desk.ts';
 import { type BrokerReport, credentialDigest, type RouteOrder } from '../../src/broker/broker-messages.ts';
 
 const SECRET = 'sk-desk-0123456789abcdef';

@@ -10,7 +10,7 @@ import type { Settings } from '../settings/settings.ts';
 import { readJoined } from '../supervisor/service-config.ts';
 
 /** How long to wait for a connection to the server, in ms. */
-const CONNECT_TIMEOUT_MS = 10_000;
+export const CONNECT_TIMEOUT_MS = 10_000;
 
 /** What every command gets. */
 export interface CommandContext {

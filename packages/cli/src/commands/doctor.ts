@@ -57,7 +57,7 @@ async function examine(context: CommandContext, options: DoctorOptions, ofVms: r
     probeApps(),
     await probeServices(context),
     probeSettings(context),
-    probeModelRoutes(context),
+    ...(await probeModelRoutes(context)),
     await probePort(context),
     ...(await probeKeyStore(context)),
     probeRegistry(npm),

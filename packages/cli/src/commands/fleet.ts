@@ -1,15 +1,19 @@
 import { hostname } from 'node:os';
+import { decideOperatorWay } from '@firecrew/egress-policy';
+import { makeChain, tunnelDispatcher } from '@firecrew/egress-proxy';
 import type { FleetView } from '@firecrew/protocol';
 import { FirecrewClient } from '@firecrew/sdk';
+import type { Agent } from 'undici';
 import { UsageError } from '../exit-codes.ts';
 import { replaceFile } from '../home/write-file.ts';
 import { cleanLine } from '../render/clean-text.ts';
 import { renderTable } from '../render/table.ts';
 import { ID_TAIL_MIN_CHARS } from '../run/find-mission.ts';
 import { ensureRunning } from '../server/ensure-running.ts';
+import type { Settings } from '../settings/settings.ts';
 import { publicKeyOf, readJoined } from '../supervisor/service-config.ts';
 import { readProcesses } from '../supervisor/supervisor-state.ts';
-import { type CommandContext, homeOf, settingsOf } from './context.ts';
+import { CONNECT_TIMEOUT_MS, type CommandContext, homeOf, settingsOf } from './context.ts';
 import { withServer } from './missions.ts';
 
 /** `firecrew fleet`: capacity as the placer sees it. */
@@ -106,11 +110,23 @@ export async function nodeJoinCommand(
     });
   const { token, name } = options;
   const serverUrl = new URL(url).origin;
-  const { nodeId } = await new FirecrewClient({ url: serverUrl, token: 'none' }).join({ token, name, publicKey: publicKeyOf(home) });
+  const settings = settingsOf(context, home);
+  const dispatcher = tunnelTo(serverUrl, settings, context.env);
+  const client = new FirecrewClient({ url: serverUrl, token: 'none', ...(dispatcher === undefined ? {} : { dispatcher }) });
+  const { nodeId } = await client.join({ token, name, publicKey: publicKeyOf(home) }).finally(async () => await dispatcher?.destroy());
   replaceFile(home.paths.joinFile, `${JSON.stringify({ serverUrl, nodeId, name })}\n`);
-  await ensureRunning(home, { settings: settingsOf(context, home), env: context.env, keep: true });
+  await ensureRunning(home, { settings, env: context.env, keep: true });
   context.out.line(options.json ? JSON.stringify({ nodeId, name, serverUrl }) : `this host is node ${name} (${nodeId}) of ${serverUrl}`);
   return 0;
+}
+
+/** Connections through the operator's proxy, where the settings say that a node reaches its server through it, and this one is not on this host or past it. */
+function tunnelTo(serverUrl: string, { egressProxy }: Settings, env: CommandContext['env']): Agent | undefined {
+  const url = new URL(serverUrl);
+  if (egressProxy?.serverLink !== true || url.protocol !== 'https:') return undefined;
+  const chain = makeChain(egressProxy, env);
+  const isBehind = decideOperatorWay(chain.chain, url.hostname.replace(/^\[|\]$/g, '')) === 'proxy';
+  return isBehind ? tunnelDispatcher(chain, CONNECT_TIMEOUT_MS) : undefined;
 }
 
 /** The node of that name, id, or end of an id. Throws {@link UsageError} `usage_wrong` for none or several. */

@@ -24,9 +24,12 @@ const TEXT: Readonly<Record<ChainReason, string>> = {
 /** The operator's own proxy opened no tunnel; the message is for the operator, and holds no credential. */
 export class ChainError extends Error {
   readonly reason: ChainReason;
+  /** What happened and what to do, without the target. */
+  readonly detail: string;
 
   constructor(reason: ChainReason, target: string) {
     super(`the egress proxy opens no tunnel to ${target}: ${TEXT[reason]} (${reason})`);
+    this.detail = `${TEXT[reason]} (${reason})`;
     this.name = 'ChainError';
     this.reason = reason;
   }
