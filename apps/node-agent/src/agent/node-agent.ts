@@ -1,4 +1,3 @@
-import { lookup } from 'node:dns/promises';
 import { access, chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { uptime } from 'node:os';
 import { join } from 'node:path';
@@ -28,6 +27,7 @@ import type { InstalledPrograms } from './install-programs.ts';
 import { type LaunchFacts, launchShim } from './launch-shim.ts';
 import { probeCapabilities } from './probe-capabilities.ts';
 import { readHealth } from './read-health.ts';
+import { findServerAddresses } from './server-addresses.ts';
 import type { ServerConnections } from './server-connections.ts';
 import { ServerLink } from './server-link.ts';
 import { StartingTurn, type TurnKey } from './starting-turn.ts';
@@ -214,7 +214,9 @@ export class NodeAgent {
     try {
       await this.#demandIsolation(spec);
       const paths = await this.#makeFolder(order, starting.signal);
-      const serverAddresses = [...new Set([...(await this.#serverAddresses()), ...(order.ownAddresses ?? [])])];
+      const { config, connections, log } = this.#options;
+      const ofServer = await findServerAddresses(await findServer(config), connections, log);
+      const serverAddresses = [...new Set([...ofServer, ...(order.ownAddresses ?? [])])];
       const launch = mayUseModelRoute(spec) ? await this.#routes.launchOf(spec.backend) : null;
       const model = limitLaunch(launch, spec.modelBudget);
       starting.signal.throwIfAborted();
@@ -269,21 +271,6 @@ export class NodeAgent {
       ...found,
     };
     launchShim(paths, version, launch, (error) => log.error({ turn: spec.turnId, err: error }, 'the shim could not be started'));
-  }
-
-  /** Addresses of the server as they are now: a guest may not reach it by any name. */
-  async #serverAddresses(): Promise<string[]> {
-    const url = await findServer(this.#options.config);
-    const found = await lookup(url.hostname.replace(/^\[|\]$/g, ''), { all: true }).catch((error: unknown) => {
-      // A host that has names of the outside from its proxy alone: its guests have no address of the server either, and the server names its own.
-      if (!this.#options.connections.isTunnelled(url)) throw error;
-      this.#options.log.warn(
-        { detail: messageOf(error) },
-        'the name of the server, which is reached through the proxy, has no address here',
-      );
-      return [];
-    });
-    return found.map((item) => item.address.split('%')[0] ?? item.address);
   }
 
   async #keep(spec: TurnSpec, paths: TurnPaths, token: string, renewedAtMs: number): Promise<TurnKeeper> {

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { BROKER_OWNER, newHandle } from '@firecrew/credential-broker';
+import { CompanyProxy } from '@firecrew/egress-proxy/testing';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { BrokerDesk } from '../../src/broker/broker-desk.ts';
@@ -18,6 +19,7 @@ const IS_ROOT = process.getuid?.() === 0;
 const bundle = new URL('../../../../tools/bundle-app.mjs', import.meta.url).pathname;
 
 let home: string;
+let proxy: CompanyProxy;
 let program: string;
 let desk: BrokerDesk;
 let pids: number[];
@@ -75,6 +77,7 @@ const isGone = (process_: number): boolean => {
 };
 
 beforeAll(async () => {
+  proxy = await CompanyProxy.start();
   upstream.listen(0, '127.0.0.1');
   await once(upstream, 'listening');
   home = await mkdtemp(join(tmpdir(), 'fc-desk-'));
@@ -88,6 +91,7 @@ beforeAll(async () => {
 afterAll(async () => {
   upstream.closeAllConnections();
   upstream.close();
+  await proxy.stop();
   await rm(home, { recursive: true });
 });
 
@@ -111,9 +115,13 @@ beforeEach(async ({ onTestFinished }) => {
     credential: { file: join(home, 'key') },
     viaProxy: true,
   });
-  desk.setProxy(null);
+  // Every upstream here is on loopback: none of them is the proxy's to see.
+  desk.setProxy({ url: proxy.url, mode: 'address', noProxy: [], credential: null });
   await desk.start();
-  onTestFinished(async () => await desk.stop());
+  onTestFinished(async () => {
+    await desk.stop();
+    expect(proxy.asked).toEqual([]);
+  });
 });
 
 describe('the broker of a node', () => {

@@ -20,6 +20,7 @@ const route = (credential: RouteOrder['credential']): RouteOrder => ({
   ca: null,
   header: null,
   credential,
+  viaProxy: true,
 });
 
 function makeWatch() {
@@ -69,7 +70,7 @@ describe('the credentials of a broker', () => {
 
   it('come with the route where a variable holds them, and there are none where none are asked for or none is set', async () => {
     const { watch, told } = makeWatch();
-    watch.setRoutes({ value: route({ value: SECRET }), none: route(null), missing: route({ missing: true }) });
+    watch.setRoutes({ value: route({ value: SECRET, isRenewable: false }), none: route(null), missing: route({ missing: true }) });
     await watch.settled();
     expect(told).toEqual([
       ['value', SECRET],

@@ -113,7 +113,12 @@ export async function nodeJoinCommand(
   const settings = settingsOf(context, home);
   const dispatcher = tunnelTo(serverUrl, settings, context.env);
   const client = new FirecrewClient({ url: serverUrl, token: 'none', ...(dispatcher === undefined ? {} : { dispatcher }) });
-  const { nodeId } = await client.join({ token, name, publicKey: publicKeyOf(home) }).finally(async () => await dispatcher?.destroy());
+  let nodeId: string;
+  try {
+    nodeId = (await client.join({ token, name, publicKey: publicKeyOf(home) })).nodeId;
+  } finally {
+    await dispatcher?.destroy();
+  }
   replaceFile(home.paths.joinFile, `${JSON.stringify({ serverUrl, nodeId, name })}\n`);
   await ensureRunning(home, { settings, env: context.env, keep: true });
   context.out.line(options.json ? JSON.stringify({ nodeId, name, serverUrl }) : `this host is node ${name} (${nodeId}) of ${serverUrl}`);
