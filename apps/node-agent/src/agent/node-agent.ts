@@ -103,8 +103,7 @@ export class NodeAgent {
     // Attempts of another user walk through to their own folder; everything else in there is private.
     for (const folder of [this.#options.config.home, this.#turns])
       await chmod(folder, this.#options.config.owners === null ? 0o700 : 0o711);
-    const { egressProxy } = this.#options.config;
-    this.#broker.setProxy(await proxyOrderOf(egressProxy, process.env, this.#options.log));
+    this.#broker.setProxy(await proxyOrderOf(this.#options.config.egressProxy, process.env, this.#options.log));
     await this.#routes.tellAll();
     if (this.#routes.exist) await this.#broker.start();
     await this.#adopt();
