@@ -48,9 +48,10 @@ export class ServerConnections {
     return { agent, handshakeTimeout: 3 * CONNECT_TIMEOUT_MS };
   }
 
+  /** Undefined for a server that is dialled directly. Only one on this host is reached without TLS. */
   #wayOf(url: URL): Tunnelled | undefined {
     const way = this.#tunnelled;
-    if (way === undefined || !/^(?:https|wss):$/.test(url.protocol)) return undefined;
+    if (way === undefined) return undefined;
     return decideOperatorWay(way.chain.chain, hostOf(url)) === 'proxy' ? way : undefined;
   }
 }

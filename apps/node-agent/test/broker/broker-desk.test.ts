@@ -154,6 +154,27 @@ describe('the broker of a node', () => {
     expect(pid()).not.toBe(first);
   });
 
+  it('asks the proxy of the operator for an upstream elsewhere, and not for one on this host, or where its route says so', async () => {
+    const route = (viaProxy: boolean, upstream = 'https://api.model.test'): RouteOrder => ({
+      format: 'anthropic_messages',
+      features: [],
+      upstream,
+      ca: null,
+      header: null,
+      credential: null,
+      viaProxy,
+    });
+    desk.setRoute('direct', route(false));
+    desk.setRoute('own', route(true, 'https://127.0.0.1:1'));
+    desk.setRoute('proxied', route(true));
+    const [direct, proxied] = [desk.open('direct', farMs) ?? '', desk.open('proxied', farMs) ?? ''];
+    await eventually(direct, 502);
+    expect(await ask(desk.open('own', farMs) ?? '')).toBe(502);
+    expect(proxy.asked).toEqual([]);
+    expect(await ask(proxied)).toBe(502);
+    expect(proxy.asked.splice(0)).toEqual(['api.model.test:443']);
+  });
+
   it('tells once that the provider refused a credential of a login, and is told of the next one', async () => {
     const [old, next] = ['sk-of-yesterday-0123', 'sk-of-today-0123456'];
     const route = (value: string): RouteOrder => ({
