@@ -239,14 +239,15 @@ describe('the pid file', () => {
   });
 
   it('does not lead to the shell of a person who stands in the data directory', async () => {
-    const shell = spawn('/bin/sh', ['-c', 'sleep 600; :'], { ...home.account(), cwd: home.dataDir, stdio: 'ignore' });
+    const shell = spawn('/bin/sh', ['-c', 'sleep 600; :'], { ...home.account(), cwd: home.dataDir, stdio: 'ignore', detached: true });
     try {
       write(shell.pid ?? 0);
       const server = await home.start();
       await server.stop();
       expect(shell.exitCode ?? shell.signalCode).toBe(null);
     } finally {
-      shell.kill('SIGKILL');
+      // With what it started: it leads a group.
+      process.kill(-(shell.pid ?? Number.NaN), 'SIGKILL');
     }
   });
 
