@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ProcessDriver, type Vm } from '@firecrew/vmm';
 
-const BUNDLE = fileURLToPath(new URL('../../apps/guest-agent/bundle/guest-agent.mjs', import.meta.url));
+const BUNDLE = fileURLToPath(new URL('../../apps/guest-agent/bundle/guest-agent.cjs', import.meta.url));
 
 /** A fresh folder in memory where the machine has one, that every user can walk. */
 export async function memoryFolder(): Promise<{ readonly path: string; remove(): Promise<void> }> {

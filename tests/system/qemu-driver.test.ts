@@ -120,7 +120,7 @@ describe.skipIf(missing !== '')(`the qemu driver under emulation${missing}`, { t
         await bundleGuestProgram('limit-groups', programs);
         await putTree(await vm.session(), vm.guestPaths.workspace, packTree(programs).stream);
         await rm(programs, { recursive: true });
-        const program = join(vm.guestPaths.workspace, 'limit-groups.mjs');
+        const program = join(vm.guestPaths.workspace, 'limit-groups.cjs');
         // A node agent stands in no group of a command.
         const command = `echo $$ > /sys/fs/cgroup/cgroup.procs; exec node ${program}`;
         const { output } = await shell(vm, `as-root '${command}'`, { timeoutMs: 60_000 });
@@ -197,7 +197,7 @@ describe.skipIf(missing !== '')(`the qemu driver under emulation${missing}`, { t
     });
 
     it('says that its link never came up, once its agent runs', async () => {
-      const agent = join(folder, 'silent.mjs');
+      const agent = join(folder, 'silent.cjs');
       await writeFile(agent, 'setInterval(() => undefined, 1000);\n');
       const silent = rootOf(await testVmStore(agent));
       await rm(agent);

@@ -119,7 +119,7 @@ describe.each(['auto', 'off'] as const)('an attempt with bubblewrap %s', (bubble
 
   it('keeps its tree and is tried again when the guest agent is killed', async () => {
     const work = await startWork();
-    const guest = descendants(work.shim).find(({ command }) => command.includes('guest-agent.mjs') && !command.includes('bwrap'));
+    const guest = descendants(work.shim).find(({ command }) => command.includes('guest-agent.cjs') && !command.includes('bwrap'));
     expect(guest).toBeDefined();
     sendSignal(guest?.pid ?? 0, 'SIGKILL');
     await expectSecondDelivers(work, 'guest_lost');

@@ -8,15 +8,19 @@ function note(text: string): void {
   process.stderr.write(`guest-agent: ${text}\n`);
 }
 
-try {
+async function main(): Promise<void> {
   closeInherited(process.argv[2] === '--config-fd' ? Number(process.argv[3]) : undefined);
   const { config, lifelineEnd } = await readConfig(process.argv.slice(2));
-  const agent = await GuestAgent.start(config, note);
+  const agent = new GuestAgent(config, note);
   // Without the host's process nobody would ever ask this agent to end.
   void lifelineEnd?.then(() => agent.close()).then(() => process.exit(0));
   await agent.run();
-  process.exit(0);
-} catch (error) {
-  note(messageOf(error));
-  process.exit(1);
 }
+
+main().then(
+  () => process.exit(0),
+  (error: unknown) => {
+    note(messageOf(error));
+    process.exit(1);
+  },
+);

@@ -151,7 +151,7 @@ describe('images of a home', () => {
     expect(code, stderr).toBe(0);
     const said = JSON.parse(stdout) as { files: string[] };
     expect(said).toMatchObject({ folder: out, mountPoint: '/opt/firecrew' });
-    expect(said.files).toEqual(expect.arrayContaining(['bin/node', 'guest-agent.mjs', 'lib/ld.so', 'run']));
+    expect(said.files).toEqual(expect.arrayContaining(['bin/node', 'guest-agent.cjs', 'lib/ld.so', 'run']));
     for (const name of said.files) expect(statSync(join(out, name)).mode & 0o777).toBe(/^(?:bin|lib)\//.test(name) ? 0o755 : 0o644);
     expect(readFileSync(join(out, 'run'), 'utf8').split('\n')[0]).toBe('/opt/firecrew/bin/node');
   });

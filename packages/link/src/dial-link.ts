@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import { CodedError } from '@firecrew/base';
 import { checkIdentity } from './check-identity.ts';
@@ -19,8 +18,13 @@ export interface DialOptions extends SessionOptions {
   readonly generation: number;
   /** On a stream without connections (virtio-serial): first completes what an earlier process left half sent. */
   readonly resync?: boolean;
-  /** Source of the 8-byte epoch. */
+  /** Source of the 8-byte epoch; default: Node's, which loads what it needs at its first use. */
   readonly randomBytes?: (length: number) => Uint8Array;
+}
+
+/** The global one: importing `node:crypto` would cost also a dialler that has a source of its own. */
+function nodeRandomBytes(length: number): Uint8Array {
+  return globalThis.crypto.getRandomValues(new Uint8Array(length));
 }
 
 /** Outcome of looking at the bytes so far. */
@@ -100,7 +104,7 @@ function beginSession(stream: Duplex, epoch: Uint8Array, rest: Uint8Array, optio
  */
 export async function dialLink(stream: Duplex, options: DialOptions): Promise<LinkSession> {
   checkIdentity(options);
-  const epoch = (options.randomBytes ?? randomBytes)(EPOCH_BYTES);
+  const epoch = (options.randomBytes ?? nodeRandomBytes)(EPOCH_BYTES);
   const session = waitForAnswer(stream, epoch, options);
   if (options.resync === true) stream.write(resyncPadding());
   stream.write(encodePreamble({ epoch, generation: options.generation, secret: options.secret }));

@@ -15,15 +15,14 @@ export interface GuestPayload {
 export async function buildGuestPayload(): Promise<GuestPayload> {
   const folder = await mkdtemp(join(tmpdir(), 'fc-vmm-'));
   await chmod(folder, 0o711);
-  const bundle = join(folder, 'guest-agent.mjs');
+  const bundle = join(folder, 'guest-agent.cjs');
   await build({
     entryPoints: [fileURLToPath(new URL('../../../apps/guest-agent/src/main.ts', import.meta.url))],
     outfile: bundle,
     bundle: true,
     platform: 'node',
     target: 'node24',
-    format: 'esm',
-    banner: { js: "import { createRequire as __createRequire } from 'node:module';\nconst require = __createRequire(import.meta.url);" },
+    format: 'cjs',
   });
   await chmod(bundle, 0o644);
   return { folder, bundle, remove: () => rm(folder, { recursive: true, force: true }) };

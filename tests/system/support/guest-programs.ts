@@ -8,16 +8,15 @@ const CACHE = fileURLToPath(new URL('../../../node_modules/.cache', import.meta.
 
 /** Bundles a program of `guest/` into one file that runs with the Node of a guest. */
 export async function bundleGuestProgram(name: 'limit-groups' | 'hostile-guest-agent', folder: string): Promise<string> {
-  const outfile = join(folder, `${name}.mjs`);
+  const outfile = join(folder, `${name}.cjs`);
   await build({
     entryPoints: [fileURLToPath(new URL(`guest/${name}.ts`, import.meta.url))],
     outfile,
     bundle: true,
     platform: 'node',
     target: 'node22.13',
-    format: 'esm',
+    format: 'cjs',
     minifyWhitespace: true,
-    banner: { js: "import { createRequire as __createRequire } from 'node:module';\nconst require = __createRequire(import.meta.url);" },
   });
   return outfile;
 }

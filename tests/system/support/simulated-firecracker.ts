@@ -7,7 +7,7 @@ import { build } from 'esbuild';
 const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url));
 const SIMULATOR = join(REPOSITORY, 'packages/vmm/test/firecracker-driver/simulator/main.ts');
 const DESCRIPTION = join(REPOSITORY, 'tests/cases/firecracker/firecracker.yaml');
-const AGENT = join(REPOSITORY, 'apps/guest-agent/bundle/guest-agent.mjs');
+const AGENT = join(REPOSITORY, 'apps/guest-agent/bundle/guest-agent.cjs');
 
 /** A program that answers as Firecracker does and runs the real guest agent in a sandbox. */
 export interface SimulatedFirecracker {
@@ -20,7 +20,7 @@ export async function simulatedFirecracker(): Promise<SimulatedFirecracker> {
   const folder = await mkdtemp(join(tmpdir(), 'fc-sim-'));
   await chmod(folder, 0o711);
   const at = (name: string): string => join(folder, name);
-  const [simulator, agent, description] = [at('simulator.mjs'), at('guest-agent.mjs'), at('firecracker.yaml')];
+  const [simulator, agent, description] = [at('simulator.mjs'), at('guest-agent.cjs'), at('firecracker.yaml')];
   const banner = "import { createRequire as __createRequire } from 'node:module';\nconst require = __createRequire(import.meta.url);";
   await build({
     entryPoints: [SIMULATOR],

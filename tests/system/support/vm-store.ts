@@ -20,7 +20,7 @@ import {
 const run = promisify(execFile);
 const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url));
 const CACHE = join(REPOSITORY, 'node_modules/.cache');
-const BUNDLE = join(REPOSITORY, 'apps/guest-agent/bundle/guest-agent.mjs');
+const BUNDLE = join(REPOSITORY, 'apps/guest-agent/bundle/guest-agent.cjs');
 const ENVIRONMENT = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` };
 /** Package with a kernel made for virtual machines. */
 const KERNEL_PACKAGE = 'linux-image-cloud-amd64';

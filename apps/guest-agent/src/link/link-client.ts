@@ -1,3 +1,4 @@
+import { closeSync, openSync, readSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CodedError, codeOf, messageOf } from '@firecrew/base';
@@ -10,18 +11,31 @@ export const REDIAL_MAX_MS = 5000;
 /** Time in which the first session must be up, in `ms`: an agent that cannot reach its host ends, so that the VM visibly dies. */
 export const FIRST_DIAL_MAX_MS = 60_000;
 
+/** What a client tells of its link. */
+export interface LinkEvents {
+  readonly onStream: OnStream;
+  /** A dial has left; the host has not judged it yet. */
+  readonly onDial?: () => void;
+  /** Gets lines for the console. */
+  readonly note: (text: string) => void;
+}
+
 /** Keeps one session to the host: dials, and dials again with back-off whenever it is lost. Execs go on meanwhile. */
 export class LinkClient {
   readonly #config: AgentConfig;
-  readonly #onStream: OnStream;
-  readonly #note: (text: string) => void;
+  readonly #events: LinkEvents;
   readonly #stop = new AbortController();
   #session: LinkSession | undefined;
+  #hasDialled = false;
 
-  constructor(config: AgentConfig, onStream: OnStream, note: (text: string) => void) {
+  constructor(config: AgentConfig, events: LinkEvents) {
     this.#config = config;
-    this.#onStream = onStream;
-    this.#note = note;
+    this.#events = events;
+  }
+
+  /** Whether a dial has left. */
+  get hasDialled(): boolean {
+    return this.#hasDialled;
   }
 
   /** The live session, if there is one. */
@@ -44,7 +58,7 @@ export class LinkClient {
         pauseMs = REDIAL_FIRST_MS;
         const end = await this.#session.closed;
         alone = performance.now();
-        this.#note(`link ended: ${end.code}`);
+        this.#events.note(`link ended: ${end.code}`);
       } catch (error) {
         if (codeOf(error) === 'link_refused') throw error;
         const aloneMs = performance.now() - alone;
@@ -55,7 +69,7 @@ export class LinkClient {
         if (wasUp && aloneMs > (this.#config.aloneMs ?? Number.POSITIVE_INFINITY)) {
           throw new CodedError('host_gone', `The host did not take the link again within ${this.#config.aloneMs} ms.`, { cause: error });
         }
-        this.#note(`dial failed: ${codeOf(error) ?? messageOf(error)}`);
+        this.#events.note(`dial failed: ${codeOf(error) ?? messageOf(error)}`);
       }
       this.#session = undefined;
       await this.#pause(pauseMs);
@@ -72,11 +86,26 @@ export class LinkClient {
   async #dial(): Promise<LinkSession> {
     const socket = await connectTo(this.#config.socketPath);
     const { secret, generation, resync } = this.#config;
-    return dialLink(socket, { secret, generation, resync, onStream: this.#onStream });
+    const session = dialLink(socket, { secret, generation, resync, onStream: this.#events.onStream, randomBytes });
+    this.#hasDialled = true;
+    this.#events.onDial?.();
+    return session;
   }
 
   async #pause(ms: number): Promise<void> {
     await delay(ms, undefined, { signal: this.#stop.signal }).catch(() => undefined);
+  }
+}
+
+/** From the kernel: Node's module for it takes a third of the time in which Node itself starts. */
+function randomBytes(length: number): Uint8Array {
+  const fd = openSync('/dev/urandom', 'r');
+  try {
+    const bytes = new Uint8Array(length);
+    if (readSync(fd, bytes) !== length) throw new CodedError('link_lost', 'The kernel gave too few random bytes.');
+    return bytes;
+  } finally {
+    closeSync(fd);
   }
 }
 

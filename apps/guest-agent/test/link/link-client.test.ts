@@ -42,7 +42,7 @@ describe('the link of an agent', () => {
   }
 
   function start(aloneMs: number | null, note: (text: string) => void): Promise<unknown> {
-    const client = new LinkClient({ ...config, aloneMs }, () => undefined, note);
+    const client = new LinkClient({ ...config, aloneMs }, { onStream: () => undefined, note });
     clients.push(client);
     return client.run().then(
       () => 'closed',

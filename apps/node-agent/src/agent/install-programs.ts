@@ -24,8 +24,8 @@ export async function installPrograms(versions: string, sources: ProgramSources)
     node: sources.node,
     'shim.mjs': sources.shim,
     'credential-broker.mjs': sources.broker,
-    'guest-agent.mjs': sources.guestAgent,
+    'guest-agent.cjs': sources.guestAgent,
   });
   const at = (name: string) => join(folder, name);
-  return { digest, node: at('node'), shim: at('shim.mjs'), broker: at('credential-broker.mjs'), guestAgent: at('guest-agent.mjs') };
+  return { digest, node: at('node'), shim: at('shim.mjs'), broker: at('credential-broker.mjs'), guestAgent: at('guest-agent.cjs') };
 }

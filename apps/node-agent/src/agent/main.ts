@@ -133,6 +133,6 @@ function placeOf(settings: BootReferences & { readonly store: string }, fetchers
 function sources() {
   const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
   const own = existsSync(at('./shim.mjs')) ? './' : '../../bundle/';
-  const guestAgent = existsSync(at('./shim.mjs')) ? './guest-agent.mjs' : '../../../guest-agent/bundle/guest-agent.mjs';
+  const guestAgent = existsSync(at('./shim.mjs')) ? './guest-agent.cjs' : '../../../guest-agent/bundle/guest-agent.cjs';
   return { node: process.execPath, shim: at(`${own}shim.mjs`), broker: at(`${own}credential-broker.mjs`), guestAgent: at(guestAgent) };
 }

@@ -32,12 +32,11 @@ beforeAll(async () => {
   bundles = await mkdtemp(join(tmpdir(), 'fc-layer-bundle-'));
   await build({
     entryPoints: [fileURLToPath(new URL('../../../guest-agent/src/main.ts', import.meta.url))],
-    outfile: join(bundles, 'guest-agent.mjs'),
+    outfile: join(bundles, 'guest-agent.cjs'),
     bundle: true,
     platform: 'node',
     target: 'node24',
-    format: 'esm',
-    banner: { js: "import { createRequire as __createRequire } from 'node:module';\nconst require = __createRequire(import.meta.url);" },
+    format: 'cjs',
   });
 });
 afterAll(() => rm(bundles, { recursive: true, force: true }));
@@ -115,7 +114,7 @@ async function newAttempt(
     clock,
     driver: over.driver ?? driverWithDisks(),
     layers: over.layers ?? { store, artifacts: ARTIFACTS },
-    guestAgent: { node: process.execPath, bundle: join(bundles, 'guest-agent.mjs') },
+    guestAgent: { node: process.execPath, bundle: join(bundles, 'guest-agent.cjs') },
     caller: { binds: [], path: '/usr/bin:/bin', leftOut: [] },
     caBundle: null,
     log: new LogSpool(paths.log, 100_000),

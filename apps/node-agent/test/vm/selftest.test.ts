@@ -19,12 +19,11 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'fc-self-'));
   await build({
     entryPoints: [fileURLToPath(new URL('../../../guest-agent/src/main.ts', import.meta.url))],
-    outfile: join(folder, 'guest-agent.mjs'),
+    outfile: join(folder, 'guest-agent.cjs'),
     bundle: true,
     platform: 'node',
     target: 'node24',
-    format: 'esm',
-    banner: { js: "import { createRequire as __createRequire } from 'node:module';\nconst require = __createRequire(import.meta.url);" },
+    format: 'cjs',
   });
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -33,7 +32,7 @@ function newSpec(): SelftestSpec {
   return {
     vmId: 'selftest',
     folder: join(folder, randomUUID().slice(0, 8)),
-    guestAgent: { node: process.execPath, bundle: join(folder, 'guest-agent.mjs') },
+    guestAgent: { node: process.execPath, bundle: join(folder, 'guest-agent.cjs') },
     bindPaths: [],
     path: '/usr/bin:/bin',
     caBundle: null,
@@ -59,7 +58,7 @@ describe('the self-test of a driver', () => {
   });
 
   isolated(`that is aborted ends its VM, in the middle of its boot and of its command, and leaves nothing${reason}`, async () => {
-    await writeFile(join(folder, 'hung.mjs'), 'setInterval(() => undefined, 1000);\n');
+    await writeFile(join(folder, 'hung.cjs'), 'setInterval(() => undefined, 1000);\n');
     for (const at of ['boot', 'command'] as const) {
       const spec = newSpec();
       const abort = new AbortController();
@@ -69,7 +68,7 @@ describe('the self-test of a driver', () => {
         probe: () => driver.probe(),
         boot: async (own) => {
           if (at === 'boot') setTimeout(() => abort.abort(), 50);
-          const guestAgent = { node: process.execPath, bundle: join(folder, at === 'boot' ? 'hung.mjs' : 'guest-agent.mjs') };
+          const guestAgent = { node: process.execPath, bundle: join(folder, at === 'boot' ? 'hung.cjs' : 'guest-agent.cjs') };
           const vm = await driver.boot({ ...own, guestAgent });
           abort.abort();
           await vm.exited;

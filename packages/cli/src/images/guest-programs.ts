@@ -5,7 +5,7 @@ import { CodedError } from '@firecrew/base';
 /** The guest's own programs, beside this file where it is part of the bundle, else in the bundle of the checkout. */
 const PLACES = {
   agent: {
-    places: ['./apps/guest-agent.mjs', '../../bundle/apps/guest-agent.mjs'],
+    places: ['./apps/guest-agent.cjs', '../../bundle/apps/guest-agent.cjs'],
     option: '--agent',
     build: 'npm run build',
   },

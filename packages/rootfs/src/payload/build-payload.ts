@@ -71,10 +71,10 @@ export async function payloadEntries({
   );
   const loaderPath = 'lib/ld.so';
   const program = setInterpreter(setLibraryFolder(stripElf(original), `${PAYLOAD_MOUNT}/lib`), `${PAYLOAD_MOUNT}/${loaderPath}`);
-  const run = [`${PAYLOAD_MOUNT}/bin/node`, ...AGENT_OPTIONS, `${PAYLOAD_MOUNT}/guest-agent.mjs`];
+  const run = [`${PAYLOAD_MOUNT}/bin/node`, ...AGENT_OPTIONS, `${PAYLOAD_MOUNT}/guest-agent.cjs`];
   return [
     { path: 'bin/node', mode: MODE.program, content: program },
-    { path: 'guest-agent.mjs', mode: MODE.data, content: await read(agent) },
+    { path: 'guest-agent.cjs', mode: MODE.data, content: await read(agent) },
     { path: loaderPath, mode: MODE.program, content: await read(loader) },
     ...libraries.filter(({ path }) => path !== `lib/${loader.split('/').at(-1)}`),
     { path: 'run', mode: MODE.data, content: Buffer.from(run.map((line) => `${line}\n`).join('')) },

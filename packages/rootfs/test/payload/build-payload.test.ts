@@ -17,7 +17,7 @@ const QUICK_LEVEL = 3;
 const MEASURED_FILE = new URL('measured-size.json', import.meta.url).pathname;
 /** From here on they are to be measured again, in bytes. */
 const MAX_DRIFT_BYTES = 1024 * 1024;
-const BUNDLE = new URL('../../../../apps/guest-agent/bundle/guest-agent.mjs', import.meta.url).pathname;
+const BUNDLE = new URL('../../../../apps/guest-agent/bundle/guest-agent.cjs', import.meta.url).pathname;
 
 const agentFile = (): string => {
   writeFileSync(at('agent.mjs'), "console.log('agent', process.argv.slice(2).join(' '));\n");
@@ -75,7 +75,7 @@ describe('the payload', () => {
     const argv = readFileSync(join(at('root'), PAYLOAD_MOUNT, 'run'), 'utf8')
       .trim()
       .split('\n');
-    expect(argv).toEqual(['/opt/firecrew/bin/node', '--max-semi-space-size=1', '/opt/firecrew/guest-agent.mjs']);
+    expect(argv).toEqual(['/opt/firecrew/bin/node', '--max-semi-space-size=1', '/opt/firecrew/guest-agent.cjs']);
     expect(inJail(at('root'), [...argv, '--config-file', '/x'])).toEqual({ status: 0, stdout: 'agent --config-file /x\n', stderr: '' });
   });
 
@@ -92,7 +92,7 @@ describe('the payload', () => {
       const found = await readSquashfs(at('one', PAYLOAD_FILE));
       expect(found.get('bin/node')).toMatchObject({ mode: 0o755, uid: 0, gid: 0 });
       expect(found.get('lib/ld.so')).toMatchObject({ mode: 0o755 });
-      expect(found.get('guest-agent.mjs')?.text).toContain('agent');
+      expect(found.get('guest-agent.cjs')?.text).toContain('agent');
     },
     120_000,
   );

@@ -50,9 +50,14 @@ export async function bootMachine(spec: BootSpec, boot: MachineBoot): Promise<Bo
     await writeInitrd(spec, boot, endpoint.secret);
     if (boot.group !== undefined) await noteGroup(spec.folder, boot.group);
     machine = await boot.start();
-    const session = await firstSession(spec, boot, endpoint, machine);
-    // The host's certificates are of its time; a look is an answer of the guest agent too.
-    await clock.look(session);
+    const ended = machine.exited.then((exit) => {
+      throw endedAtBoot(spec, exit);
+    });
+    ended.catch(() => undefined);
+    const session = await Promise.race([firstSession(spec, boot, endpoint, machine), ended]);
+    spec.onLinkUp?.();
+    // The host's certificates are of its time; a look is an answer of the guest agent too, which loads most of itself before it.
+    await Promise.race([clock.look(session), ended]);
     return { endpoint, machine };
   } catch (error) {
     await machine?.kill();
@@ -63,15 +68,10 @@ export async function bootMachine(spec: BootSpec, boot: MachineBoot): Promise<Bo
 }
 
 async function firstSession(spec: BootSpec, boot: MachineBoot, endpoint: GuestEndpoint, machine: Machine): Promise<LinkSession> {
-  const ended = machine.exited.then((exit) => {
-    throw endedAtBoot(spec, exit);
-  });
-  ended.catch(() => undefined);
-  const up = endpoint.session(boot.timeoutMs).catch((cause: unknown) => {
+  return await endpoint.session(boot.timeoutMs).catch((cause: unknown) => {
     if (codeOf(cause) !== 'link_not_up') throw cause;
     throw bootHung(spec, boot.timeoutMs, machine.console, cause);
   });
-  return await Promise.race([up, ended]);
 }
 
 function endedAtBoot({ vmId, limits }: BootSpec, { cause, detail = 'no reason is known' }: VmExit): CodedError {

@@ -57,6 +57,8 @@ export interface BootSpec {
   readonly onStream: (stream: LinkStream, request: GuestRequest, session: LinkSession) => unknown;
   /** A dial that was refused; for the audit. */
   readonly onRefused: (refusal: LinkRefusal) => void;
+  /** The link is up; the guest agent answers its first request after that. For measuring. */
+  readonly onLinkUp?: () => void;
 }
 
 /** Where things are in the guest; all absolute. */

@@ -8,7 +8,7 @@ import { NAMESPACE_OPTIONS } from './probe-bubblewrap.ts';
 /** Where the payload and the socket are in the guest. */
 export const PAYLOAD = {
   node: '/opt/firecrew/bin/node',
-  bundle: '/opt/firecrew/guest-agent.mjs',
+  bundle: '/opt/firecrew/guest-agent.cjs',
   caBundle: '/opt/firecrew/ca.pem',
   linkFolder: '/opt/firecrew/link',
   socketPath: '/opt/firecrew/link/s',

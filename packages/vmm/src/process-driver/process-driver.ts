@@ -65,7 +65,7 @@ export class ProcessDriver implements Driver {
       endpoint = await GuestEndpoint.open(spec, places.socketPath, spec.owner);
       const guest = await startGuest(spec, places, endpoint.secret, bubblewrap.usable ? bubblewrap : undefined);
       vm = new ProcessVm(spec, bubblewrap.usable ? 'bubblewrap' : 'none', places, endpoint, guest);
-      await this.#firstAnswer(endpoint, guest);
+      await this.#firstAnswer(spec, endpoint, guest);
       return vm;
     } catch (cause) {
       const tail = await logTail(places);
@@ -78,8 +78,9 @@ export class ProcessDriver implements Driver {
     }
   }
 
-  async #firstAnswer(endpoint: GuestEndpoint, guest: GuestProcess): Promise<void> {
+  async #firstAnswer({ onLinkUp }: BootSpec, endpoint: GuestEndpoint, guest: GuestProcess): Promise<void> {
     const session = await endpoint.session(this.#options.bootTimeoutMs ?? BOOT_TIMEOUT_MS);
+    onLinkUp?.();
     const ended = guest.exited.then(({ code, signal }) => {
       throw new CodedError('vm_exited', `The guest agent ended (${signal ?? `exit ${code ?? 'unknown'}`}) before it answered.`);
     });

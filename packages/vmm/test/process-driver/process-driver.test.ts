@@ -23,7 +23,7 @@ afterAll(async () => {
   // Every VM has removed its own folder.
   const left = await readdir(payload.folder);
   await payload.remove();
-  expect(left).toEqual(['guest-agent.mjs']);
+  expect(left).toEqual(['guest-agent.cjs']);
 });
 
 async function newSpec(owner: GuestOwner | undefined): Promise<BootSpec> {
@@ -95,7 +95,7 @@ describe.each(modes)('the process driver $mode', ({ use, owner, without, isolati
     withVm(rig, async ({ vm }) => {
       const { output } = await shell(
         vm,
-        'for f in /usr/x /opt/firecrew/x /opt/firecrew/guest-agent.mjs /etc/passwd; do (echo x >> $f) 2>/dev/null && echo "$f"; done; true',
+        'for f in /usr/x /opt/firecrew/x /opt/firecrew/guest-agent.cjs /etc/passwd; do (echo x >> $f) 2>/dev/null && echo "$f"; done; true',
       );
       expect(output).toBe('/opt/firecrew/x\n');
     }),

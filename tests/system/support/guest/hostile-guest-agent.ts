@@ -188,7 +188,11 @@ async function dial({ socketPath, secret, generation, resync }: Config): Promise
   await closed;
 }
 
-for (;;) {
-  await dial(config).catch((error: unknown) => process.stderr.write(`hostile-guest-agent: ${String(error).slice(0, 200)}\n`));
-  await delay(ANSWER_MS);
+async function dialForEver(): Promise<void> {
+  for (;;) {
+    await dial(config).catch((error: unknown) => process.stderr.write(`hostile-guest-agent: ${String(error).slice(0, 200)}\n`));
+    await delay(ANSWER_MS);
+  }
 }
+
+void dialForEver();

@@ -2,7 +2,7 @@ import { existsSync, lstatSync, mkdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SimulatorOptions } from './options.ts';
 
-const AGENT = { node: '/opt/firecrew/bin/node', bundle: '/opt/firecrew/guest-agent.mjs', config: '/run/firecrew/agent.json' } as const;
+const AGENT = { node: '/opt/firecrew/bin/node', bundle: '/opt/firecrew/guest-agent.cjs', config: '/run/firecrew/agent.json' } as const;
 const LINKED = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 
 /** The sandbox that the simulated guest's agent runs in: `root` is its disk, the host's programs are its image. */
