@@ -25,7 +25,12 @@ const BUNDLES = {
     },
     beside: {},
   },
-  'guest-agent': { package: 'apps/guest-agent', programs: { 'guest-agent.cjs': 'apps/guest-agent/src/main.ts' }, beside: {}, format: 'cjs' },
+  'guest-agent': {
+    package: 'apps/guest-agent',
+    programs: { 'guest-agent.cjs': 'apps/guest-agent/src/main.ts' },
+    beside: {},
+    format: 'cjs',
+  },
   cli: {
     package: 'packages/cli',
     programs: { 'command.mjs': 'packages/cli/src/main.ts' },

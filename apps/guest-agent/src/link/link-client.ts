@@ -102,7 +102,7 @@ function randomBytes(length: number): Uint8Array {
   const fd = openSync('/dev/urandom', 'r');
   try {
     const bytes = new Uint8Array(length);
-    if (readSync(fd, bytes) !== length) throw new CodedError('link_lost', 'The kernel gave too few random bytes.');
+    if (readSync(fd, bytes) !== length) throw new Error('the kernel gave too few random bytes');
     return bytes;
   } finally {
     closeSync(fd);
