@@ -293,8 +293,10 @@ describe('what others see', () => {
         "AUDIT_TIMEOUT_MS",
         "BudgetBook",
         "CHAIN_CREDENTIAL_MAX_BYTES",
+        "CHAIN_REASONS",
         "CHAIN_STAGGER_MS",
         "CONNECTIONS_MAX",
+        "ChainError",
         "DIAL_STAGGER_MS",
         "DIAL_TIMEOUT_MS",
         "EGRESS_PROXY_LIMITS",
@@ -310,13 +312,16 @@ describe('what others see', () => {
         "TUNNELS_MAX",
         "TUNNELS_PER_HOST_MAX",
         "TUNNEL_IDLE_MS",
+        "TunnelAgent",
         "createEgressProxy",
         "defaultDial",
         "defaultResolve",
         "listOwnAddresses",
         "makeChain",
+        "openOperatorTunnel",
         "readChainCredential",
         "refusalStatus",
+        "tunnelDispatcher",
       ]
     `);
   });
