@@ -6,10 +6,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { until as lookUntil } from './support/ask.ts';
 import { FakeNode, keyOf, sha256 } from './support/fake-node.ts';
 import { startTestServer, type TestServer } from './support/running-server.ts';
+import { leaseSettings, SHORT_LEASE } from './support/short-lease.ts';
 import { uploadRepository } from './support/upload-repository.ts';
 
 const FILES = { 'a.txt': 'one\n', '.gitignore': 'dist/\n' };
-const LEASE = { ttlMs: 2_000, renewEveryMs: 200 };
+const { settings, inShortLease } = leaseSettings();
 
 let databases: TestDatabaseServer;
 let server: TestServer;
@@ -19,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => databases.stop());
 beforeEach(async () => {
-  server = await startTestServer({ lease: LEASE }, databases);
+  server = await startTestServer(settings(), databases);
 });
 afterEach(async () => {
   node.close();
@@ -239,15 +240,17 @@ describe('the token of an attempt', () => {
 });
 
 describe('a lease', () => {
+  inShortLease();
+
   it('is kept by renewals, and ends the attempt when they stop for a whole term', async () => {
     node = await FakeNode.connect(server);
     const id = await create();
     const first = await node.accept();
     const begun = performance.now();
-    for (let count = 1; performance.now() - begun < LEASE.ttlMs * 1.5; count += 1) {
+    for (let count = 1; performance.now() - begun < SHORT_LEASE.ttlMs * 1.5; count += 1) {
       node.send({ t: 'lease.renew', id: count, turns: [keyOf(first.spec)] });
       expect((await node.next('lease.ack')).renewed).toHaveLength(1);
-      await new Promise((resolve) => setTimeout(resolve, LEASE.renewEveryMs));
+      await new Promise((resolve) => setTimeout(resolve, SHORT_LEASE.renewEveryMs));
     }
     expect((await view(id)).phases[0]?.attempts).toHaveLength(1);
     const second = await node.accept();

@@ -5,8 +5,9 @@ import { PLACE_BATCH } from '../src/driver/place-turns.ts';
 import { postTo, until } from './support/ask.ts';
 import { FakeNode, keyOf } from './support/fake-node.ts';
 import { startTestServer, type TestServer } from './support/running-server.ts';
+import { leaseSettings } from './support/short-lease.ts';
 
-const LEASE = { ttlMs: 2_000, renewEveryMs: 200 };
+const { settings, inShortLease } = leaseSettings();
 
 let databases: TestDatabaseServer;
 let server: TestServer;
@@ -16,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => databases.stop());
 beforeEach(async () => {
-  server = await startTestServer({ lease: LEASE }, databases);
+  server = await startTestServer(settings(), databases);
   node = await FakeNode.connect(server);
 });
 afterEach(async () => {
@@ -116,27 +117,31 @@ describe('the budget of a seat', () => {
     expect((await show(seat.id)).seat.use).toMatchObject({ day: { tokens: 0 }, total: { tokens: 2_000 } });
   });
 
-  it('is charged with all that was given where an attempt was lost, and with nothing where its node refused it', async () => {
-    const seat = await link(1, { totalTokens: 20_000, turnTokens: 3_000 });
-    const key = await keyOfSeat(seat);
-    await create(key);
-    const refused = await node.next('turn.start');
-    node.send({ t: 'turn.refused', ...keyOf(refused.spec), code: 'spec_unreadable', message: 'x' });
-    await until(
-      () => show(seat.id),
-      ({ seat: now }) => now.use?.attempts === 1,
-    );
-    expect((await show(seat.id)).seat.use?.total.tokens).toBe(0);
-    await create(key);
-    await node.accept();
-    node.close();
-    // Nobody renews its lease: the server gives it up.
-    const { attempts } = await until(
-      () => show(seat.id),
-      ({ attempts: now }) => now.some((item) => item.outcome === 'lost'),
-    );
-    expect(attempts.find((item) => item.outcome === 'lost')?.charge).toEqual({ tokens: 3_000, money: 0 });
-    expect((await show(seat.id)).seat.use?.total.tokens).toBe(3_000);
+  describe('over attempts that are not settled', () => {
+    inShortLease();
+
+    it('is charged with all that was given where an attempt was lost, and with nothing where its node refused it', async () => {
+      const seat = await link(1, { totalTokens: 20_000, turnTokens: 3_000 });
+      const key = await keyOfSeat(seat);
+      await create(key);
+      const refused = await node.next('turn.start');
+      node.send({ t: 'turn.refused', ...keyOf(refused.spec), code: 'spec_unreadable', message: 'x' });
+      await until(
+        () => show(seat.id),
+        ({ seat: now }) => now.use?.attempts === 1,
+      );
+      expect((await show(seat.id)).seat.use?.total.tokens).toBe(0);
+      await create(key);
+      await node.accept();
+      node.close();
+      // Nobody renews its lease: the server gives it up.
+      const { attempts } = await until(
+        () => show(seat.id),
+        ({ attempts: now }) => now.some((item) => item.outcome === 'lost'),
+      );
+      expect(attempts.find((item) => item.outcome === 'lost')?.charge).toEqual({ tokens: 3_000, money: 0 });
+      expect((await show(seat.id)).seat.use?.total.tokens).toBe(3_000);
+    });
   });
 
   it('is charged once for an outcome that is told twice', async () => {

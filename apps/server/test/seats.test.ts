@@ -4,9 +4,10 @@ import { PLACE_BATCH } from '../src/driver/place-turns.ts';
 import { postTo, until } from './support/ask.ts';
 import { FakeNode, keyOf } from './support/fake-node.ts';
 import { startTestServer, type TestServer } from './support/running-server.ts';
+import { leaseSettings } from './support/short-lease.ts';
 import { uploadRepository } from './support/upload-repository.ts';
 
-const LEASE = { ttlMs: 2_000, renewEveryMs: 200 };
+const { settings, inShortLease } = leaseSettings();
 const FILES = { 'a.txt': 'one\n' };
 
 let databases: TestDatabaseServer;
@@ -17,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => databases.stop());
 beforeEach(async () => {
-  server = await startTestServer({ lease: LEASE }, databases);
+  server = await startTestServer(settings(), databases);
 });
 afterEach(async () => {
   node?.close();
@@ -190,31 +191,35 @@ describe('many turns of a busy seat', () => {
 });
 
 describe('a key that is revoked while its turn runs', () => {
-  it('has the turn called off at once, is not renewed and not declared lost, and the turn ends as seat_revoked', async () => {
-    const { key, keyId } = await mint(await link('coder'));
-    node = await FakeNode.connect(server);
-    const id = await create(key);
-    const start = await node.accept();
-    await until(
-      () => server.query("select 1 from attempts where state = 'accepted'"),
-      (rows) => rows.length === 1,
-    );
-    const renew = async (renewal: number) => {
-      node?.send({ t: 'lease.renew', id: renewal, turns: [keyOf(start.spec)] });
-      return await node?.next('lease.ack');
-    };
-    expect(await renew(1)).toMatchObject({ renewed: [keyOf(start.spec)], lost: [] });
-    expect(await post(`/v1/seat-keys/${keyId}/revoke`, {})).toEqual({ id: keyId, missions: [id] });
-    expect(await node.next('turn.cancel')).toMatchObject({ ...keyOf(start.spec), reason: 'cancelled' });
-    expect(await renew(2)).toMatchObject({ renewed: [], lost: [] });
-    // The node says nothing more: at the end of the term the server gives the attempt up.
-    const ended = await until(
-      () => view(id),
-      (now) => now.state === 'cancelled',
-    );
-    expect(ended.phases[0]?.attempts[0]?.detail).toContain(`seat_revoked: the key ${keyId} of its seat was revoked`);
-    expect(ended.phases[0]?.attempts).toHaveLength(1);
-    expect(await notices(id)).toContain('seat_revoked');
+  describe('on a node that says nothing more', () => {
+    inShortLease();
+
+    it('has the turn called off at once, is not renewed and not declared lost, and the turn ends as seat_revoked', async () => {
+      const { key, keyId } = await mint(await link('coder'));
+      node = await FakeNode.connect(server);
+      const id = await create(key);
+      const start = await node.accept();
+      await until(
+        () => server.query("select 1 from attempts where state = 'accepted'"),
+        (rows) => rows.length === 1,
+      );
+      const renew = async (renewal: number) => {
+        node?.send({ t: 'lease.renew', id: renewal, turns: [keyOf(start.spec)] });
+        return await node?.next('lease.ack');
+      };
+      expect(await renew(1)).toMatchObject({ renewed: [keyOf(start.spec)], lost: [] });
+      expect(await post(`/v1/seat-keys/${keyId}/revoke`, {})).toEqual({ id: keyId, missions: [id] });
+      expect(await node.next('turn.cancel')).toMatchObject({ ...keyOf(start.spec), reason: 'cancelled' });
+      expect(await renew(2)).toMatchObject({ renewed: [], lost: [] });
+      // The node says nothing more: at the end of the term the server gives the attempt up.
+      const ended = await until(
+        () => view(id),
+        (now) => now.state === 'cancelled',
+      );
+      expect(ended.phases[0]?.attempts[0]?.detail).toContain(`seat_revoked: the key ${keyId} of its seat was revoked`);
+      expect(ended.phases[0]?.attempts).toHaveLength(1);
+      expect(await notices(id)).toContain('seat_revoked');
+    });
   });
 
   it('hands its missions to a key of the same seat that succeeds it, and to no other', async () => {
