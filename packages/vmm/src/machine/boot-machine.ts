@@ -7,6 +7,7 @@ import { type BootFiles, writeCpio } from '@firecrew/rootfs';
 import { noteGroup } from '../cgroup/vm-cgroup.ts';
 import { GuestClock } from '../clock/guest-clock.ts';
 import { type GuestPlace, guestConfig, searchPath } from '../guest-config/guest-config.ts';
+import { firstAnswer } from '../guest-endpoint/first-answer.ts';
 import { GuestEndpoint } from '../guest-endpoint/guest-endpoint.ts';
 import type { BootSpec, VmExit } from '../port/driver.ts';
 import { ETC_FILES, guestPaths, IN_GUEST } from '../process-driver/guest-layout.ts';
@@ -22,7 +23,7 @@ const AGENT_LINES = 100;
 
 /** What one boot needs beside the spec. */
 export interface MachineBoot {
-  readonly files: BootFiles;
+  readonly files: Pick<BootFiles, 'initrd' | 'path' | 'environment'>;
   /** Host path of the socket at which the guest's dials arrive. */
   readonly linkSocket: string;
   /** The stream behind that socket outlives the guest agent. */
@@ -54,10 +55,7 @@ export async function bootMachine(spec: BootSpec, boot: MachineBoot): Promise<Bo
       throw endedAtBoot(spec, exit);
     });
     ended.catch(() => undefined);
-    const session = await Promise.race([firstSession(spec, boot, endpoint, machine), ended]);
-    spec.onLinkUp?.();
-    // The host's certificates are of its time; a look is an answer of the guest agent too, which loads most of itself before it.
-    await Promise.race([clock.look(session), ended]);
+    await Promise.race([waitForAgent(spec, boot, endpoint, machine, clock), ended]);
     return { endpoint, machine };
   } catch (error) {
     await machine?.kill();
@@ -67,10 +65,19 @@ export async function bootMachine(spec: BootSpec, boot: MachineBoot): Promise<Bo
   }
 }
 
-async function firstSession(spec: BootSpec, boot: MachineBoot, endpoint: GuestEndpoint, machine: Machine): Promise<LinkSession> {
-  return await endpoint.session(boot.timeoutMs).catch((cause: unknown) => {
+async function waitForAgent(
+  spec: BootSpec,
+  boot: MachineBoot,
+  endpoint: GuestEndpoint,
+  machine: Machine,
+  clock: GuestClock,
+): Promise<void> {
+  const { timeoutMs } = boot;
+  // The host's certificates are of its time; a look is an answer of the guest agent too.
+  const ask = (session: LinkSession): Promise<void> => clock.look(session);
+  await firstAnswer(endpoint, { timeoutMs, ask, onLinkUp: spec.onLinkUp }).catch((cause: unknown) => {
     if (codeOf(cause) !== 'link_not_up') throw cause;
-    throw bootHung(spec, boot.timeoutMs, machine.console, cause);
+    throw bootHung(spec, timeoutMs, machine.console, cause);
   });
 }
 

@@ -1,5 +1,6 @@
 import { CodedError, messageOf } from '@firecrew/base';
 import { guestHealth } from '../guest-client/simple-requests.ts';
+import { firstAnswer } from '../guest-endpoint/first-answer.ts';
 import { GuestEndpoint } from '../guest-endpoint/guest-endpoint.ts';
 import type { BootSpec, Driver, DriverProbe, GuestOwner, Vm } from '../port/driver.ts';
 import { killMarked } from '../processes/marked-processes.ts';
@@ -65,7 +66,7 @@ export class ProcessDriver implements Driver {
       endpoint = await GuestEndpoint.open(spec, places.socketPath, spec.owner);
       const guest = await startGuest(spec, places, endpoint.secret, bubblewrap.usable ? bubblewrap : undefined);
       vm = new ProcessVm(spec, bubblewrap.usable ? 'bubblewrap' : 'none', places, endpoint, guest);
-      await this.#firstAnswer(spec, endpoint, guest);
+      await this.#waitForAgent(spec, endpoint, guest);
       return vm;
     } catch (cause) {
       const tail = await logTail(places);
@@ -78,14 +79,13 @@ export class ProcessDriver implements Driver {
     }
   }
 
-  async #firstAnswer({ onLinkUp }: BootSpec, endpoint: GuestEndpoint, guest: GuestProcess): Promise<void> {
-    const session = await endpoint.session(this.#options.bootTimeoutMs ?? BOOT_TIMEOUT_MS);
-    onLinkUp?.();
+  async #waitForAgent({ onLinkUp }: BootSpec, endpoint: GuestEndpoint, guest: GuestProcess): Promise<void> {
     const ended = guest.exited.then(({ code, signal }) => {
       throw new CodedError('vm_exited', `The guest agent ended (${signal ?? `exit ${code ?? 'unknown'}`}) before it answered.`);
     });
     ended.catch(() => undefined);
-    await Promise.race([guestHealth(session), ended]);
+    const timeoutMs = this.#options.bootTimeoutMs ?? BOOT_TIMEOUT_MS;
+    await Promise.race([firstAnswer(endpoint, { timeoutMs, ask: guestHealth, onLinkUp }), ended]);
   }
 
   async #undo(spec: BootSpec, endpoint: GuestEndpoint | undefined, vm: ProcessVm | undefined): Promise<void> {
