@@ -64,6 +64,15 @@ const englishAlone = {
   },
 };
 
+/** Of a CommonJS module that is loaded late, a part has the default export alone: names that a caller takes from it would be undefined. */
+function demandNamedImports(files) {
+  for (const [importer, { imports }] of Object.entries(files))
+    for (const { kind, path } of imports)
+      if (kind === 'dynamic-import' && files[path]?.format === 'cjs')
+        throw new Error(`${importer} imports ${path} late, which is CommonJS: import it at the top of a module of ours, and that one late`);
+}
+
+/** Dependencies written for CommonJS ask for Node's modules by require. */
 const REQUIRE = "import { createRequire as __createRequire } from 'node:module';\nconst require = __createRequire(import.meta.url);";
 
 const [name, folder] = process.argv.slice(2);
@@ -76,7 +85,7 @@ const { version } = JSON.parse(await readFile(join(root, bundle.package, 'packag
 const target = folder ?? join(root, bundle.package, 'bundle');
 if (folder === undefined) await rm(target, { recursive: true, force: true });
 const inputs = new Set();
-// A module of the other kind starts in less time, which counts where the machine is emulated.
+// CommonJS starts in less time than ES modules do, which counts where the machine is emulated.
 const { format = 'esm' } = bundle;
 for (const [file, entry] of Object.entries(bundle.programs)) {
   const { metafile } = await build({
@@ -100,20 +109,11 @@ for (const [file, entry] of Object.entries(bundle.programs)) {
     define: { 'process.env.FIRECREW_BUILD_VERSION': JSON.stringify(version) },
     // The native client of the database driver is optional and not used.
     external: ['pg-native'],
-    // Dependencies written for CommonJS ask for Node's modules by require.
     ...(format === 'esm' ? { banner: { js: REQUIRE } } : {}),
   });
   if (bundle.split) demandNamedImports(metafile.inputs);
   for (const input of Object.keys(metafile.inputs)) inputs.add(join(root, input));
 }
-/** Of a CommonJS module that is loaded late, a part has the default export alone: names that a caller takes from it would be undefined. */
-function demandNamedImports(files) {
-  for (const [importer, { imports }] of Object.entries(files))
-    for (const { kind, path } of imports)
-      if (kind === 'dynamic-import' && files[path]?.format === 'cjs')
-        throw new Error(`${importer} imports ${path} late, which is CommonJS: import it at the top of a module of ours, and that one late`);
-}
-
 await writeFile(join(target, 'LICENSES.txt'), await licencesOf(inputs));
 const optional = Object.entries(bundle.optional ?? {}).filter(([, from]) => existsSync(join(root, from)));
 for (const [to, from] of [...Object.entries(bundle.beside), ...optional]) await cp(join(root, from), join(target, to), { recursive: true });

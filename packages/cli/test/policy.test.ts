@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { policyCheckCommand, readTarget, renderExplanation, renderVerdict } from '../src/commands/policy.ts';
 import { exitCodeOf } from '../src/exit-codes.ts';
 import type { Output } from '../src/render/output.ts';
-import { type AuditOwner, AuditRecords } from '../src/run/audit-records.ts';
+import { AuditRecords } from '../src/run/audit-records.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -102,7 +102,7 @@ describe('the audit of a mission', () => {
   const place = { phaseId: 'phs_0123456789abcdef', turnId: 'trn_0123456789abcdef', attempt: 2 };
   const seat = { id: 'seat_0123456789abcdef', role: 'coder', keyId: 'tok_0123456789abcdef' };
   const attempt = { turnId: place.turnId, attempt: 2, runId: 'run_0123456789abcdef', nodeId: 'nod_0123456789abcdef' };
-  const owner = { id: 'msn_0123456789abcdef', seat, phases: [{ attempts: [attempt] }] } as unknown as AuditOwner;
+  const owner = { id: 'msn_0123456789abcdef', seat, phases: [{ attempts: [attempt] }] };
   const none = { address: null, rule: null, bytesIn: null, bytesOut: null, lookupMs: null, connectMs: null, durationMs: null };
   const told = (seq: number, line: Partial<EgressLine>): MissionEvent => ({
     seq,

@@ -78,14 +78,15 @@ export function decideWay(chain: Chain | undefined, host: string): 'direct' | 'p
 
 /**
  * How what the operator named themselves is reached, such as an upstream of models or the server of a node. There is no address to judge, so the proxy is
- * asked for the host as it is written, in either mode. It is not asked for this host, for its own, nor for what goes past it. `host` is that of a URL,
+ * asked for the host as it is written, in either mode. It is not asked for this host, for its own, nor for what goes past it. `host` is that of a URL, with or
  * without brackets.
  */
 export function decideOperatorWay(chain: Chain | undefined, host: string): 'direct' | 'proxy' {
   if (chain === undefined) return 'direct';
-  const address = parseIp(host);
+  const bare = host.replace(/^\[|\]$/g, '');
+  const address = parseIp(bare);
   if (address !== undefined) return isOwn(address) || address.text === chain.host ? 'direct' : 'proxy';
-  const name = normaliseHost(host);
+  const name = normaliseHost(bare);
   // What is no host name is no name that a proxy could look up either.
   if (!name.ok || name.host === 'localhost' || isUnder(name.host, 'localhost')) return 'direct';
   const way = decideWay(chain, name.host);

@@ -83,6 +83,8 @@ describe('the way to what the operator named themselves', () => {
     ['127.0.0.1', 'direct'],
     ['127.9.9.9', 'direct'],
     ['::1', 'direct'],
+    ['[::1]', 'direct'],
+    ['[2606:4700::7]', 'proxy'],
     ['::ffff:127.0.0.1', 'direct'],
     ['0.0.0.0', 'direct'],
     ['::', 'direct'],

@@ -52,7 +52,7 @@ export class ServerConnections {
   #wayOf(url: URL): Tunnelled | undefined {
     const way = this.#tunnelled;
     if (way === undefined) return undefined;
-    return decideOperatorWay(way.chain.chain, hostOf(url)) === 'proxy' ? way : undefined;
+    return decideOperatorWay(way.chain.chain, url.hostname) === 'proxy' ? way : undefined;
   }
 }
 

@@ -66,8 +66,8 @@ export const brokerReportSchema = z.discriminatedUnion('t', [
 ]);
 export type BrokerReport = z.infer<typeof brokerReportSchema>;
 
-/** Bytes of one report. */
-export const REPORT_MAX_BYTES = 4_096;
+/** Characters of one report. */
+export const REPORT_MAX_CHARS = 4_096;
 
 /** What stands for a credential in a report: its SHA-256, hexadecimal. */
 export function credentialDigest(credential: string): string {

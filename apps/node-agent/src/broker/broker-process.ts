@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { CodedError, codeOf, messageOf } from '@firecrew/base';
 import type { Logger } from 'pino';
-import { type BrokerOrder, type BrokerReport, brokerReportSchema, REPORT_MAX_BYTES } from './broker-messages.ts';
-import { readLines } from './read-lines.ts';
+import { type BrokerOrder, type BrokerReport, brokerReportSchema, REPORT_MAX_CHARS } from './broker-messages.ts';
+import { readMessages } from './read-messages.ts';
 import { BROKER_SETTLED_MS, restartDelayMs } from './restart-delay.ts';
 
 /** Time that a broker has to end by itself. */
@@ -93,7 +93,8 @@ export class BrokerProcess {
   /** Takes what a broker tells. One that says something else is of no use, and another one is started in its place. */
   async #follow(child: ChildProcess, reports: Readable): Promise<void> {
     try {
-      for await (const line of readLines(reports, REPORT_MAX_BYTES, () => reportFault('too long'))) this.#onReport(readReport(line));
+      const rules = { schema: brokerReportSchema, maxChars: REPORT_MAX_CHARS, fault: reportFault };
+      for await (const report of readMessages(reports, rules)) this.#onReport(report);
     } catch (error) {
       if (!this.#isWanted || this.#child !== child) return;
       this.#log.error({ code: codeOf(error), detail: messageOf(error) }, 'the credential broker is not understood, and is ended');
@@ -109,18 +110,6 @@ export class BrokerProcess {
     this.#log.error({ code: 'broker_ended', detail: why, delayMs }, 'the credential broker ended and is started again');
     this.#restart = setTimeout(() => this.#spawn(), delayMs);
   }
-}
-
-function readReport(line: string): BrokerReport {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    throw reportFault('no JSON');
-  }
-  const parsed = brokerReportSchema.safeParse(value);
-  if (!parsed.success) throw reportFault(parsed.error.issues.map(({ path, code }) => `${path.map(String).join('.')} (${code})`).join(', '));
-  return parsed.data;
 }
 
 function reportFault(why: string): CodedError {

@@ -11,10 +11,10 @@ import type { Logger } from 'pino';
 import { type BrokerOrder, type BrokerReport, brokerOrderSchema, credentialDigest } from './broker-messages.ts';
 import { chainOf } from './chain-of-order.ts';
 import { CredentialWatch } from './credential-watch.ts';
-import { readLines } from './read-lines.ts';
+import { readMessages } from './read-messages.ts';
 
-/** Bytes of one order: routes may carry certificates. */
-const ORDER_MAX_BYTES = 64 * 1024 * 1024;
+/** Characters of one order: routes may carry certificates. */
+const ORDER_MAX_CHARS = 64 * 1024 * 1024;
 
 /**
  * Serves shims on a Unix socket by the orders of a node agent, until these end. It listens once it knows routes and handles, so that it refuses
@@ -33,8 +33,8 @@ export async function serveBroker(socketPath: string, orders: Readable, reports:
   const watch = new CredentialWatch(broker, log);
   watch.start();
   const missing = new Set<BrokerOrder['t']>(['routes', 'handles']);
-  for await (const line of readLines(orders, ORDER_MAX_BYTES, orderTooLong)) {
-    const order = readOrder(line);
+  const rules = { schema: brokerOrderSchema, maxChars: ORDER_MAX_CHARS, fault: orderFault };
+  for await (const order of readMessages(orders, rules)) {
     if (order.t === 'routes') takeRoutes(broker, watch, order);
     else {
       broker.setHandles(order.handles);
@@ -81,23 +81,8 @@ async function listen({ server }: CredentialBroker, socketPath: string): Promise
   await chmod(socketPath, 0o600);
 }
 
-/** An error holds nothing of the order: it may hold a credential. */
-function readOrder(line: string): BrokerOrder {
-  const fault = (why: string) =>
-    new CodedError('broker_order_invalid', `the node agent told its credential broker something that it does not understand: ${why}`, {
-      action: 'Both come from one version; restart the node agent.',
-    });
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    throw fault('no JSON');
-  }
-  const parsed = brokerOrderSchema.safeParse(value);
-  if (!parsed.success) throw fault(parsed.error.issues.map(({ path, code }) => `${path.map(String).join('.')} (${code})`).join(', '));
-  return parsed.data;
-}
-
-function orderTooLong(): CodedError {
-  return new CodedError('broker_order_invalid', `an order to the credential broker has more than ${ORDER_MAX_BYTES} bytes`);
+function orderFault(why: string): CodedError {
+  return new CodedError('broker_order_invalid', `the node agent told its credential broker something that it does not understand: ${why}`, {
+    action: 'Both come from one version; restart the node agent.',
+  });
 }

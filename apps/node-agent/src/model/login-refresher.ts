@@ -26,6 +26,8 @@ export class LoginRefresher {
   #failures = 0;
   #ranAtMs = Number.NEGATIVE_INFINITY;
   #runs = 0;
+  /** Pauses before runs that refusals ask for. */
+  readonly #pauses = new Set<NodeJS.Timeout>();
   /** Digests of credentials that were refused, and whether the run for each is over. */
   readonly #refused = new Map<string, boolean>();
 
@@ -55,12 +57,16 @@ export class LoginRefresher {
     for (const oldest of this.#refused.keys()) if (this.#refused.size > LOGIN_REFUSED_MAX) this.#refused.delete(oldest);
     log.warn({ delayMs }, 'the provider refused the credential of a login, which is run again');
     const runsBefore = this.#runs;
-    const timer = setTimeout(() => void this.#replace(digest, runsBefore), delayMs).unref();
-    this.#stop.signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
+    const pause = setTimeout(() => {
+      this.#pauses.delete(pause);
+      void this.#replace(digest, runsBefore);
+    }, delayMs).unref();
+    this.#pauses.add(pause);
   }
 
   stop(): void {
     clearTimeout(this.#timer);
+    for (const pause of this.#pauses) clearTimeout(pause);
     this.#stop.abort();
   }
 

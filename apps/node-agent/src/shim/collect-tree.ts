@@ -98,8 +98,14 @@ function foldersOf(entries: readonly ManifestEntry[]): string[] {
   return [...folders];
 }
 
+/** What of an attempt says what a collected tree is a change of. */
+export interface ChangeBase {
+  readonly spec: Pick<AttemptContext['spec'], 'base' | 'ignore'>;
+  readonly state: Pick<AttemptContext['state'], 'base'>;
+}
+
 /** What of a tree delivery would commit. Without a repository nothing is left out: every difference is a change. */
-export function commitChange({ spec, state }: AttemptContext, entries: readonly ManifestEntry[]): CommitChange {
+export function commitChange({ spec, state }: ChangeBase, entries: readonly ManifestEntry[]): CommitChange {
   const difference = compareManifests(state.base, entries);
   if (spec.base.commit === null) return difference.isEmpty ? 'none' : 'changed';
   const isIgnored = ignoredPaths(spec.ignore);

@@ -1,9 +1,16 @@
 import { type CommandReport, type Exhaustion, findShortages, judgeExhaustion } from '@firecrew/mission';
 import type { ExecEnd } from '@firecrew/protocol';
-import type { AttemptContext, Shortage } from './attempt-context.ts';
+import type { AttemptContext, AttemptState, Shortage } from './attempt-context.ts';
+
+/** What of an attempt is looked at, and told. */
+export interface ShortageContext {
+  readonly spec: Pick<AttemptContext['spec'], 'demand'>;
+  readonly state: Pick<AttemptState, 'isolation'>;
+  readonly events: Pick<AttemptContext['events'], 'add'>;
+}
 
 /** Tells what a command ran out of, and gives what it failed for; null where it did not, or not for that. `what` names the command for a person. */
-export function noteShortages({ spec, state, events }: AttemptContext, what: string, end: ExecEnd): Shortage | null {
+export function noteShortages({ spec, state, events }: ShortageContext, what: string, end: ExecEnd): Shortage | null {
   const report: CommandReport = {
     failed: end.kind !== 'exited' || end.exitCode !== 0,
     ownKernel: state.isolation === 'vm',

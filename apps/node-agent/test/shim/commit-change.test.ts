@@ -1,6 +1,5 @@
 import type { EntryKind, ManifestEntry } from '@firecrew/artifact-capture';
 import { describe, expect, it } from 'vitest';
-import type { AttemptContext } from '../../src/shim/attempt-context.ts';
 import { commitChange } from '../../src/shim/collect-tree.ts';
 import { turnSpec } from './turn-spec.ts';
 
@@ -14,8 +13,7 @@ function change(commit: string | null, ...added: ManifestEntry[]): string {
     { dir: 'kept', text: '!*.log\n' },
   ];
   const spec = turnSpec({ base: { ...blob, commit }, ignore: commit === null ? [] : ignore });
-  // cast: what of an attempt the decision reads
-  return commitChange({ spec, state: { base } } as unknown as AttemptContext, [...base, ...added]);
+  return commitChange({ spec, state: { base } }, [...base, ...added]);
 }
 
 describe('what of a collected tree is a change', () => {

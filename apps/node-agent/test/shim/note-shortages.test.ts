@@ -1,20 +1,18 @@
 import type { ExecEnd, TurnEventBody } from '@firecrew/protocol';
 import { describe, expect, it } from 'vitest';
-import type { AttemptContext } from '../../src/shim/attempt-context.ts';
-import { noteShortages } from '../../src/shim/note-shortages.ts';
+import { noteShortages, type ShortageContext } from '../../src/shim/note-shortages.ts';
 
 const FAILED: ExecEnd = { kind: 'exited', exitCode: 137, signal: null, outputBytes: 0, droppedBytes: 0, survivors: 0 };
 
 /** What is told and remembered of a command that ended so. */
 function note(end: Partial<ExecEnd>, isolation: 'vm' | 'bubblewrap' = 'vm') {
   const told: string[] = [];
-  const context = {
-    spec: { demand: { memoryMib: 512, diskMib: 1024 } },
+  const context: ShortageContext = {
+    spec: { demand: { memoryMib: 512, diskMib: 1024, vcpus: 1 } },
     state: { isolation },
     events: { add: (body: TurnEventBody) => void (body.kind === 'notice' && told.push(`${body.level} ${body.code}: ${body.message}`)) },
   };
-  // cast: the parts that are used
-  const exhausted = noteShortages(context as unknown as AttemptContext, 'the agent', { ...FAILED, ...end });
+  const exhausted = noteShortages(context, 'the agent', { ...FAILED, ...end });
   return { told, exhausted };
 }
 

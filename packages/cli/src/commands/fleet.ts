@@ -130,7 +130,7 @@ function tunnelTo(serverUrl: string, { egressProxy }: Settings, env: CommandCont
   const url = new URL(serverUrl);
   if (egressProxy?.serverLink !== true || url.protocol !== 'https:') return undefined;
   const chain = makeChain(egressProxy, env);
-  const isBehind = decideOperatorWay(chain.chain, url.hostname.replace(/^\[|\]$/g, '')) === 'proxy';
+  const isBehind = decideOperatorWay(chain.chain, url.hostname) === 'proxy';
   return isBehind ? tunnelDispatcher(chain, CONNECT_TIMEOUT_MS) : undefined;
 }
 

@@ -31,8 +31,12 @@ export interface AuditRecord {
   readonly durationMs: number | null;
 }
 
+type Attempt = MissionView['phases'][number]['attempts'][number];
+
 /** Whom the attempts of a mission belong to. */
-export type AuditOwner = Pick<MissionView, 'id' | 'seat' | 'phases'>;
+export interface AuditOwner extends Pick<MissionView, 'id' | 'seat'> {
+  readonly phases: readonly { readonly attempts: readonly Pick<Attempt, 'turnId' | 'attempt' | 'runId' | 'nodeId'>[] }[];
+}
 
 /** Makes one record of the two lines of a tunnel. Holds no more than the tunnels that are open. */
 export class AuditRecords {

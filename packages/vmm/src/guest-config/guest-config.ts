@@ -31,7 +31,11 @@ export interface GuestPlace {
 }
 
 /** The configuration of the guest agent of one VM; the agent parses it strictly. It holds the VM's secret. */
-export function guestConfig(spec: BootSpec, place: GuestPlace, secret: Uint8Array): Readonly<Record<string, unknown>> {
+export function guestConfig(
+  spec: Pick<BootSpec, 'modelRoute' | 'attemptMarker' | 'environment'>,
+  place: GuestPlace,
+  secret: Uint8Array,
+): Readonly<Record<string, unknown>> {
   const { paths } = place;
   return {
     generation: GENERATION,

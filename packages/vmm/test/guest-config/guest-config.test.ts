@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { GUEST_ALONE_MS, type GuestPlace, guestConfig } from '../../src/guest-config/guest-config.ts';
-import type { BootSpec } from '../../src/port/driver.ts';
 
-// casts: what of a place and of a VM's spec the configuration is made of
-const place = {
+const place: GuestPlace = {
   paths: { workspace: '/workspace', home: '/home/agent', tmp: '/tmp', agentDir: '/agent', taskDir: '/task', state: '/state' },
   socketPath: '/s',
   ports: { proxy: 3128, model: 0 },
@@ -15,8 +13,8 @@ const place = {
   etc: {},
   searchPath: '/opt/tools/bin:/bin',
   imageEnvironment: {},
-} as unknown as GuestPlace;
-const spec = { attemptMarker: 'a.1', environment: { FROM_SPEC: '1' } } as unknown as BootSpec;
+};
+const spec = { attemptMarker: 'a.1', environment: { FROM_SPEC: '1' } };
 const configOf = (change: Partial<GuestPlace>) => guestConfig(spec, { ...place, ...change }, Buffer.alloc(32));
 
 describe('the configuration of a guest agent', () => {

@@ -58,7 +58,7 @@ async function boot(serves: readonly Serve[], over: { readonly timeoutMs?: numbe
   };
   const done: string[] = [];
   const booted = bootMachine(spec, {
-    files: { initrd: { path: join(folder, 'shared'), handle, sizeBytes: 6 }, path: '/bin', environment: {} },
+    files: { initrd: { name: 'initrd', sha256: '', path: join(folder, 'shared'), handle, sizeBytes: 6 }, path: '/bin', environment: {} },
     linkSocket,
     resync: false,
     initrd: join(folder, 'initrd'),
@@ -80,7 +80,8 @@ async function boot(serves: readonly Serve[], over: { readonly timeoutMs?: numbe
     },
   });
   booted.then(({ endpoint }) => endpoint.close()).catch(() => undefined);
-  await booted.catch(() => undefined).finally(() => handle.close());
+  await booted.catch(() => undefined);
+  await handle.close();
   return { booted, done };
 }
 
