@@ -18,6 +18,7 @@ import { layerLaunchOf } from '../vm/layer-settings.ts';
 import { qemuLaunchOf } from '../vm/qemu-settings.ts';
 import type { VmSource } from '../vm/vm-source.ts';
 import { vmUsersOf } from '../vm/vm-users.ts';
+import { CapabilityReports } from './capability-reports.ts';
 import { collectLayers } from './collect-layers.ts';
 import type { NodeConfig } from './config.ts';
 import { DataClient } from './data-client.ts';
@@ -25,11 +26,11 @@ import { fetchInputs } from './fetch-inputs.ts';
 import { findServer } from './find-server.ts';
 import type { InstalledPrograms } from './install-programs.ts';
 import { type LaunchFacts, launchShim } from './launch-shim.ts';
-import { probeCapabilities } from './probe-capabilities.ts';
 import { readHealth } from './read-health.ts';
 import { findServerAddresses } from './server-addresses.ts';
 import type { ServerConnections } from './server-connections.ts';
 import { ServerLink } from './server-link.ts';
+import { ShimList } from './shim-list.ts';
 import { StartingTurn, type TurnKey } from './starting-turn.ts';
 import { type KeeperHost, TurnKeeper } from './turn-keeper.ts';
 
@@ -60,30 +61,32 @@ export class NodeAgent {
   readonly #starting = new Map<string, StartingTurn>();
   readonly #broker: BrokerDesk;
   readonly #routes: NodeRoutes;
+  readonly #reports: CapabilityReports;
+  readonly #shims: ShimList;
   readonly #turns: string;
   readonly #tokens: string;
   #renewEveryMs = 20_000;
   #renewal = 0;
   #sentRenewals = new Map<number, number>();
   #timers: NodeJS.Timeout[] = [];
-  #capabilities = '';
-  #capabilitiesReported: Promise<void> = Promise.resolve();
-  #shimsWritten: Promise<void> = Promise.resolve();
   #renewTimer: NodeJS.Timeout | undefined;
 
   constructor(options: NodeAgentOptions) {
     this.#options = options;
     const { home, owners, modelRoutes } = options.config;
+    const { drivers, agentVersion, log } = options;
     const onReport = (report: BrokerReport) => this.#routes.refused(report);
-    this.#broker = new BrokerDesk({ home, program: options.version, isRoot: owners !== null, log: options.log, onReport });
-    this.#routes = new NodeRoutes(modelRoutes, this.#broker, options.log);
-    this.#turns = join(options.config.home, 'turns');
-    this.#tokens = join(options.config.home, 'tokens');
+    this.#broker = new BrokerDesk({ home, program: options.version, isRoot: owners !== null, log, onReport });
+    this.#routes = new NodeRoutes(modelRoutes, this.#broker, log);
+    this.#reports = new CapabilityReports({ drivers, agentVersion, modelRoutes, log, send: (message) => this.#send(message) });
+    this.#shims = new ShimList(join(home, 'shims.json'), () => this.#keepers.values(), log);
+    this.#turns = join(home, 'turns');
+    this.#tokens = join(home, 'tokens');
     this.#link = new ServerLink({
       nodeId: options.config.nodeId,
       keyFile: options.config.keyFile,
-      version: options.agentVersion,
-      log: options.log,
+      version: agentVersion,
+      log,
       server: () => findServer(options.config),
       connections: options.connections,
       turns: () =>
@@ -107,11 +110,11 @@ export class NodeAgent {
     await this.#routes.tellAll();
     if (this.#routes.exist) await this.#broker.start();
     await this.#adopt();
-    await this.#writeShims();
+    await this.#shims.write();
     await collectLayers(this.#options.config, this.#options.log);
     this.#link.start();
     this.#timers.push(setInterval(() => void this.#reportHealth(), HEALTH_EVERY_MS));
-    this.#timers.push(setInterval(() => void this.#reportCapabilities(false), PROBE_EVERY_MS));
+    this.#timers.push(setInterval(() => void this.#reports.report(false), PROBE_EVERY_MS));
   }
 
   /** Stops this agent; its shims go on and are adopted by the next one. */
@@ -159,7 +162,7 @@ export class NodeAgent {
     await this.#renew();
     await this.#reportHealth();
     // A probe may boot a VM; nothing else of the link waits for it.
-    void this.#reportCapabilities(true);
+    void this.#reports.report(true);
     for (const fetcher of this.#options.fetchers) fetcher.linked(message.imagesToken);
   }
 
@@ -283,7 +286,7 @@ export class NodeAgent {
     const keeper = new TurnKeeper(spec, paths, this.#dataClient(spec, token), host, renewedAtMs);
     this.#keepers.set(turnFolderName(spec), keeper);
     keeper.start();
-    await this.#writeShims();
+    await this.#shims.write();
     return keeper;
   }
 
@@ -291,7 +294,7 @@ export class NodeAgent {
     const name = turnFolderName(keeper.key);
     this.#keepers.delete(name);
     await rm(join(this.#tokens, name), { force: true });
-    await this.#writeShims();
+    await this.#shims.write();
   }
 
   /** Takes over the turn folders of an earlier agent: living shims, ended ones, and those that died. */
@@ -316,56 +319,14 @@ export class NodeAgent {
     if (names.length === 0) await removeOldVersions(join(this.#options.config.home, 'versions'), this.#options.version.digest);
   }
 
-  /** Says which shims there are, for `firecrew status`: one writer at a time, and a failure is no reason to refuse a turn. */
-  async #writeShims(): Promise<void> {
-    this.#shimsWritten = this.#shimsWritten
-      .then(() => this.#writeShimsNow())
-      .catch((error: unknown) => this.#options.log.warn({ err: error }, 'the list of shims could not be written'));
-    await this.#shimsWritten;
-  }
-
-  async #writeShimsNow(): Promise<void> {
-    const shims = [...this.#keepers.values()].flatMap((keeper) => {
-      const { identity } = keeper;
-      return identity === undefined
-        ? []
-        : [
-            {
-              turnId: keeper.key.turnId,
-              attempt: keeper.key.attempt,
-              pid: identity.pid,
-              startTicks: identity.startTicks,
-              bootId: identity.bootId,
-            },
-          ];
-    });
-    await writeWhole(join(this.#options.config.home, 'shims.json'), `${JSON.stringify(shims)}\n`);
-  }
-
   async #reportHealth(): Promise<void> {
-    await this.#writeShims();
+    await this.#shims.write();
     this.#send({ t: 'health', health: await readHealth(this.#options.config.home) });
   }
 
   /** Something that may change what this host can do has happened: it is looked at now, and reported where it did. */
   capabilitiesChanged(): void {
-    void this.#reportCapabilities(false);
-  }
-
-  /** One look at a time: it may boot a VM, and an older view must not come after a newer one. */
-  async #reportCapabilities(always: boolean): Promise<void> {
-    this.#capabilitiesReported = this.#capabilitiesReported
-      .then(() => this.#reportCapabilitiesNow(always))
-      .catch((error: unknown) => this.#options.log.warn({ err: error }, 'what this host can do could not be found out'));
-    await this.#capabilitiesReported;
-  }
-
-  async #reportCapabilitiesNow(always: boolean): Promise<void> {
-    const { drivers, agentVersion, config } = this.#options;
-    const capabilities = await probeCapabilities(drivers, agentVersion, config.modelRoutes);
-    const text = JSON.stringify(capabilities);
-    if (!always && text === this.#capabilities) return;
-    if (this.#send({ t: 'capabilities', capabilities })) this.#capabilities = text;
+    void this.#reports.report(false);
   }
 
   #dataClient(spec: TurnSpec, token: string): DataClient {
