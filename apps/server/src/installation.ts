@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CodedError, codeOf, newId } from '@firecrew/base';
-import { type Database, type FileBlobStore, initialiseBlobStore, openFileBlobStore, tables } from '@firecrew/store';
+import { type Database, type FileBlobStore, initialiseBlobStore, inTransaction, openFileBlobStore, tables } from '@firecrew/store';
 import { eq } from 'drizzle-orm';
 import type { ServerConfig } from './config.ts';
 import { hashToken } from './http/auth.ts';
@@ -60,7 +60,7 @@ async function setting(db: Database, key: string, make: () => string): Promise<s
 }
 
 async function registerLocal(db: Database, config: ServerConfig): Promise<void> {
-  await db.transaction(async (tx) => {
+  await inTransaction(db, async (tx) => {
     await tx
       .insert(tables.workspaces)
       .values({ id: newId('workspace'), name: 'default' })

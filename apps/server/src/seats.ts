@@ -7,7 +7,7 @@ import {
   type SeatRevoked,
   type SeatView,
 } from '@firecrew/protocol';
-import { type Transaction, tables } from '@firecrew/store';
+import { inTransaction, type Transaction, tables } from '@firecrew/store';
 import { and, asc, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import type { ServerContext } from './context.ts';
 import { driveMission } from './driver/drive-mission.ts';
@@ -70,7 +70,7 @@ export async function linkSeat(
 ): Promise<SeatView> {
   const { seats } = tables;
   const { role, maxTurns, leaseMs } = wish;
-  const id = await context.db.transaction(async (tx) => {
+  const id = await inTransaction(context.db, async (tx) => {
     const made = { id: newId('seat'), workspaceId, role, maxTurns: maxTurns ?? DEFAULT_SEAT_TURNS };
     await tx
       .insert(seats)
@@ -98,7 +98,7 @@ export async function addSeatKey(
   context: ServerContext,
   key: { readonly workspaceId: string; readonly seatId: string; readonly name: string; readonly hash: string },
 ): Promise<{ id: string; createdAt: string }> {
-  return await context.db.transaction(async (tx) => {
+  return await inTransaction(context.db, async (tx) => {
     const { seats, apiTokens } = tables;
     const [seat] = await tx
       .select()
@@ -123,7 +123,7 @@ export async function addSeatKey(
 /** Unlinks a seat: its keys are revoked, and what runs or waits under it is ended. */
 export async function unlinkSeat(context: ServerContext, workspaceId: string, seatId: string): Promise<SeatRevoked> {
   const { seats, apiTokens, missions } = tables;
-  const ended = await context.db.transaction(async (tx) => {
+  const ended = await inTransaction(context.db, async (tx) => {
     const rows = await tx
       .update(seats)
       .set({ linked: false })
@@ -148,7 +148,7 @@ export async function revokeSeatKey(
   key: { readonly workspaceId: string; readonly keyId: string; readonly successor?: string | undefined },
 ): Promise<SeatRevoked> {
   const { apiTokens, missions } = tables;
-  const ended = await context.db.transaction(async (tx) => {
+  const ended = await inTransaction(context.db, async (tx) => {
     const [row] = await tx
       .update(apiTokens)
       .set({ revokedAt: sql`now()` })

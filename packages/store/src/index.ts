@@ -22,6 +22,7 @@ export {
   databaseFault,
   type EndedAttempt,
   EVENTS_CHANNEL,
+  inTransaction,
   LOGS_CHANNEL,
   type MissionRow,
   type MissionStoreOptions,
@@ -29,6 +30,7 @@ export {
   PostgresMissionStore,
   type RecordedEvents,
   readMission,
+  TRANSACTION_TRIES,
   type Transaction,
 } from './missions/index.ts';
 export { type DirectoryLock, lockDirectory } from './postgres/directory-lock.ts';

@@ -1,6 +1,6 @@
 import { CodedError } from '@firecrew/base';
 import type { Delivery } from '@firecrew/protocol';
-import { tables } from '@firecrew/store';
+import { inTransaction, tables } from '@firecrew/store';
 import { and, eq, isNull } from 'drizzle-orm';
 import type { ServerContext } from '../context.ts';
 import { missionRow } from '../driver/mission-facts.ts';
@@ -31,16 +31,17 @@ export async function approveDelivery(context: ServerContext, missionId: string,
     { approved: true },
   );
   const next: Delivery = { ...delivery, state: 'delivered', pushed: pushed.state, pushDetail: pushed.detail, branch: pushed.branch };
-  await context.db.transaction(async (tx) => {
+  await inTransaction(context.db, async (tx) => {
+    // Locks the mission first, as every step of it does: two that lock in another order wait for one another.
+    await context.store.tellIn(tx, missionId, [
+      { kind: 'delivery.approved', phaseId: phase.id, by },
+      { kind: 'delivery', delivery: next },
+    ]);
     await tx.update(tables.phases).set({ delivery: next }).where(eq(tables.phases.id, phase.id));
     if (row.end?.delivery?.phaseId === phase.id)
       await tx
         .update(tables.missions)
         .set({ end: { ...row.end, delivery: next } })
         .where(eq(tables.missions.id, missionId));
-    await context.store.tellIn(tx, missionId, [
-      { kind: 'delivery.approved', phaseId: phase.id, by },
-      { kind: 'delivery', delivery: next },
-    ]);
   });
 }

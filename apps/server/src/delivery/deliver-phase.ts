@@ -4,7 +4,7 @@ import { findProtectedPaths, mayPass, nameBranch } from '@firecrew/delivery';
 import type { MissionAction, Phase } from '@firecrew/mission';
 import type { AttemptResult, CreateMission, Delivery, RunRecord } from '@firecrew/protocol';
 import { judgeDelivery } from '@firecrew/stop-gate';
-import { type MissionRow, tables } from '@firecrew/store';
+import { inTransaction, type MissionRow, tables } from '@firecrew/store';
 import type { CommitDiff } from '@firecrew/workspace';
 import { and, eq } from 'drizzle-orm';
 import type { ServerContext } from '../context.ts';
@@ -122,7 +122,7 @@ async function deliver(context: ServerContext, missionId: string, action: Delive
 async function keep(context: ServerContext, place: ArtifactPlace, delivery: Delivery, outputs: readonly ArtifactRow[]): Promise<void> {
   if (delivery.commit === null) return;
   const { missionId, phaseId, turnId, attempt } = place;
-  await context.db.transaction(async (tx) => {
+  await inTransaction(context.db, async (tx) => {
     // Locked first, as by every step of a mission: two that lock in another order wait for one another.
     await tx.select({ id: tables.missions.id }).from(tables.missions).where(eq(tables.missions.id, missionId)).for('update');
     const wanted = and(

@@ -7,7 +7,7 @@ import {
   type PolicyWarning,
   type SeatRef,
 } from '@firecrew/protocol';
-import { type MissionRow, readMission, tables } from '@firecrew/store';
+import { inTransaction, type MissionRow, readMission, tables } from '@firecrew/store';
 import { and, asc, desc, eq, sql } from 'drizzle-orm';
 import type { ServerContext } from '../context.ts';
 
@@ -43,7 +43,7 @@ export async function missionSummary(context: ServerContext, row: MissionRow): P
 
 /** A mission with its phases and attempts. */
 export async function missionView(context: ServerContext, id: string): Promise<MissionView> {
-  const found = await context.db.transaction((tx) => readMission(tx, id, false));
+  const found = await inTransaction(context.db, (tx) => readMission(tx, id, false));
   if (found === undefined) throw new CodedError('mission_not_found', `mission ${id} does not exist`, { id });
   const { row, mission } = found;
   const rows = await context.db.select().from(tables.phases).where(eq(tables.phases.missionId, id)).orderBy(asc(tables.phases.position));

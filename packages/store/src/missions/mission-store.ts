@@ -12,6 +12,7 @@ import type { CreateMission, MissionEventBody, TurnEvent } from '@firecrew/proto
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import { apiTokens, attempts, events, logChunks, type MissionBase, missions, phases, seats, turns } from '../schema.ts';
 import { type Database, EVENTS_CHANNEL, LOGS_CHANNEL, type Transaction } from './database.ts';
+import { inTransaction } from './in-transaction.ts';
 import { type MissionRow, readMission, writeMission } from './mission-rows.ts';
 
 /** The full fencing token of an attempt. */
@@ -76,7 +77,7 @@ export class PostgresMissionStore implements MissionStore {
 
   /** Stores a draft with its phases. The caller launches it with `apply`. Throws `unauthorized` where its seat or key was revoked meanwhile. */
   async create({ seat, notices = [], ...mission }: NewMission): Promise<void> {
-    await this.#options.db.transaction(async (tx) => {
+    await inTransaction(this.#options.db, async (tx) => {
       if (seat !== undefined) await demandSeat(tx, seat);
       const ofSeat = seat === undefined ? {} : { seatId: seat.id, seatKeyId: seat.keyId };
       await tx.insert(missions).values({ ...mission, ...ofSeat, title: mission.spec.title, state: 'draft' });
@@ -94,12 +95,12 @@ export class PostgresMissionStore implements MissionStore {
   }
 
   async load(missionId: string): Promise<MissionAggregate | undefined> {
-    const found = await this.#options.db.transaction((tx) => readMission(tx, missionId, false));
+    const found = await inTransaction(this.#options.db, (tx) => readMission(tx, missionId, false));
     return found?.mission;
   }
 
   async apply(missionId: string, input: MissionInput, also?: AlsoWrite): Promise<StoreResult> {
-    return await this.#options.db.transaction((tx) => this.applyIn(tx, missionId, input, also));
+    return await inTransaction(this.#options.db, (tx) => this.applyIn(tx, missionId, input, also));
   }
 
   /** `apply` within a transaction of the caller. */
@@ -133,7 +134,7 @@ export class PostgresMissionStore implements MissionStore {
 
   /** Adds events that change no state. */
   async tell(missionId: string, bodies: readonly MissionEventBody[]): Promise<void> {
-    await this.#options.db.transaction((tx) => this.tellIn(tx, missionId, bodies));
+    await inTransaction(this.#options.db, (tx) => this.tellIn(tx, missionId, bodies));
   }
 
   async tellIn(tx: Transaction, missionId: string, bodies: readonly MissionEventBody[]): Promise<void> {
@@ -143,7 +144,7 @@ export class PostgresMissionStore implements MissionStore {
 
   /** Stores reported events of an attempt: each once, in order, without gaps; those of a fenced attempt are refused. */
   async recordTurnEvents(key: AttemptKey, reported: readonly TurnEvent[]): Promise<RecordedEvents> {
-    return await this.#options.db.transaction(async (tx) => {
+    return await inTransaction(this.#options.db, async (tx) => {
       const place = await this.#lockAttempt(tx, key);
       if (place === undefined) return { ok: false, code: 'attempt_unknown' };
       if (place.newest !== key.attempt || place.state === 'ended') return { ok: false, code: 'attempt_stale' };
@@ -176,7 +177,7 @@ export class PostgresMissionStore implements MissionStore {
     bytes: Buffer,
   ): Promise<{ ok: true; length: number } | { ok: false; code: 'attempt_unknown' | 'attempt_stale' | 'log_gap'; length: number }> {
     if (bytes.length > 0 && (await this.#appendNext(key, offset, bytes))) return { ok: true, length: offset + bytes.length };
-    return await this.#options.db.transaction(async (tx) => {
+    return await inTransaction(this.#options.db, async (tx) => {
       // The attempt's own row is locked, not its mission's: log bytes change no state, and come many times a second.
       const [place] = await tx
         .select({ missionId: turns.missionId, newest: turns.attempt, state: attempts.state, logBytes: attempts.logBytes })
