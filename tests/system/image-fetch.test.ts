@@ -20,9 +20,10 @@ import {
 } from '@firecrew/rootfs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Installation } from './support/installation.ts';
+import { makeRepository } from './support/repository.ts';
 import { SlowLink } from './support/slow-link.ts';
 import { until } from './support/until.ts';
-import { testVmStore } from './support/vm-store.ts';
+import { OTHER_IMAGE_NAME, testVmStore } from './support/vm-store.ts';
 
 const MIB = 1024 * 1024;
 /** More than the buffers of a connection hold: what is in them still arrives when the server is gone. */
@@ -134,26 +135,44 @@ describe.each(['node', 'server'] as const)('a node whose store lacks what its VM
 const store = await testVmStore();
 const lacking = 'missing' in store ? ` (not run: ${store.missing})` : '';
 
-describe.skipIf(lacking !== '')(`a node that gets real images from its server${lacking}`, { timeout: BOOT_MS + 20_000 }, () => {
-  it('boots VMs of them without being started anew', async () => {
+/** A backend with an image of its own. */
+const BACKEND = {
+  name: 'other-agent',
+  label: 'Another image',
+  image: OTHER_IMAGE_NAME,
+  drivers: ['qemu'],
+  harness: { kind: 'command' },
+  hosts: [],
+  modelRoute: null,
+  credentialContract: { variables: [] },
+  scaffolding: [],
+  demand: { memoryMib: 512, diskMib: 512 },
+};
+
+describe.skipIf(lacking !== '')(`a node that gets real images from its server${lacking}`, { timeout: 2 * BOOT_MS + 20_000 }, () => {
+  it('boots VMs of each that a backend names without being started anew, and a mission runs in that of its backend', async () => {
     if ('missing' in store) throw new Error(store.missing);
     const own = await mkdtemp(join(tmpdir(), 'fcs-images-'));
     const installation = await Installation.start({
       bubblewrap: 'auto',
-      server: { images: store.root },
+      server: { images: store.root, backends: [BACKEND] },
       node: { qemu: { accelerator: 'tcg', store: own }, imageFetch: { diskReserveMib: 0 } },
     });
     try {
-      const says = await until(
-        'a node that boots',
-        async () => {
-          const found = await saysOf(installation, 'qemu');
-          return found?.usable === true ? found : undefined;
-        },
-        BOOT_MS,
-      );
-      expect(says.usable).toBe(true);
+      const bootable = async () => {
+        const { nodes } = await installation.client.fleet();
+        const found = nodes[0]?.capabilities?.drivers.find(({ driver }) => driver === 'qemu');
+        return found?.backends.length === 2 ? found : undefined;
+      };
+      const says = await until('a node that boots both images', bootable, BOOT_MS);
+      expect(says).toMatchObject({ backends: ['command', BACKEND.name], lacking: [] });
       expect(await findBootArtifacts(own)).toEqual(await findBootArtifacts(store.root));
+      const repository = await makeRepository(join(installation.home, 'scratch', 'r'), { 'a.txt': 'a\n' });
+      const agent = { command: 'echo image: $(cat /etc/image-name) | tee answer.txt', backend: BACKEND.name };
+      const { id } = await installation.startMission({ repository, agent: agent.command, extra: { agent, driver: 'qemu' } });
+      const { end } = await installation.ended(id, BOOT_MS);
+      expect(end, installation.node.logTail()).toMatchObject({ missionState: 'completed' });
+      expect((await installation.log(id, 1)).toString()).toContain(`image: ${OTHER_IMAGE_NAME}`);
     } finally {
       await installation.stop();
       await rm(own, { recursive: true, force: true });

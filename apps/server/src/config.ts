@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { egressProxySettingsSchema } from '@firecrew/backend';
+import { backendsSchema, egressProxySettingsSchema } from '@firecrew/backend';
 import { CodedError, messageOf } from '@firecrew/base';
 import { addressRulesSchema, allowListSchema, driverSchema, durationMsSchema, nodeIdSchema } from '@firecrew/protocol';
 import * as z from 'zod';
@@ -22,6 +22,7 @@ const serverConfigShape = z.strictObject({
     .max(32)
     .default([])
     .describe('Names under which a proxy in front asks for this server, besides addresses and `localhost`.'),
+  backends: backendsSchema.default([]).describe('Manifests of backends beside the builtin ones.'),
   driverFloor: driverSchema.default('process').describe('The weakest driver that a client may ask for.'),
   ceiling: allowListSchema.nullable().default(null).describe("The operator's egress ceiling; null sets none, an empty list denies all."),
   policyFile: z

@@ -1,4 +1,6 @@
 import { parseAllowEntry } from '@firecrew/egress-policy';
+import { MODEL_FORMATS } from '@firecrew/model-route';
+import { driverSchema, imageReferenceSchema } from '@firecrew/protocol';
 import * as z from 'zod';
 
 /** Most hosts of one manifest. */
@@ -20,7 +22,7 @@ const hostSchema = z
 
 const variableSchema = z.strictObject({
   name: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be a variable name'),
-  required: z.boolean().describe('Whether a turn without it is refused.'),
+  required: z.boolean().describe('Whether a mission that does not set it is refused.'),
   purpose: z.string().min(1).max(200).describe('What it gives access to, for people.'),
 });
 
@@ -35,12 +37,7 @@ const relativePathSchema = z
   .refine((path) => !/[\u0000-\u001f\\]/.test(path), 'must not hold control characters or backslashes');
 
 const modelRouteSchema = z.strictObject({
-  upstream: z
-    .url({ protocol: /^https$/ })
-    .refine((text) => originOf(text) === text, 'must be an origin: scheme, host and port, nothing after them')
-    .describe('The one origin that requests are sent to.'),
-  api: z.enum(['anthropic_messages', 'openai_responses', 'openai_chat']).describe('Wire format of the requests.'),
-  family: z.string().min(1).max(64).describe('Model family, compared with that of a judge.'),
+  format: z.enum(MODEL_FORMATS).describe('Wire format of its model calls; where they go, and with which credential, is said by each node.'),
 });
 
 /** What an agent CLI is driven by. */
@@ -48,19 +45,19 @@ export const harnessSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('command').describe('Any command, run by `/bin/sh -c`, one process for each round.') }),
 ]);
 
-/** The manifest of a backend: the one place that says everything about an agent kind. Unknown keys are refused. */
-export const backendSchema = z.strictObject({
-  name: z.string().regex(/^[a-z][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and hyphens'),
+/** Name of a backend. */
+export const backendNameSchema = z.string().regex(/^[a-z][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and hyphens');
+
+const manifestShape = z.strictObject({
+  name: backendNameSchema,
   label: z.string().min(1).max(100).describe('What people are shown; says who pays.'),
-  image: z.string().min(1).max(300).nullable().describe('Image reference; null where the host or the caller provides the tools.'),
-  drivers: z
-    .array(z.enum(['process', 'qemu', 'firecracker']))
-    .min(1)
-    .max(3)
-    .describe('Drivers the backend can run under.'),
+  image: imageReferenceSchema
+    .nullable()
+    .describe('Name or id of an image of the image store; null runs in the default image of a node, or with the tools of a host.'),
+  drivers: z.array(driverSchema).min(1).max(3).describe('Drivers the backend can run under.'),
   harness: harnessSchema,
   hosts: z.array(hostSchema).max(MAX_BACKEND_HOSTS).describe('Egress entries the agent needs for itself.'),
-  modelRoute: modelRouteSchema.nullable().describe('Where the host sends model calls with its own credential; null for none.'),
+  modelRoute: modelRouteSchema.nullable().describe('The model route without which a turn cannot work; null where it needs none.'),
   credentialContract: z
     .strictObject({ variables: z.array(variableSchema).max(MAX_CONTRACT_VARIABLES) })
     .nullable()
@@ -75,11 +72,13 @@ export const backendSchema = z.strictObject({
     .describe('What a turn asks of a node; absent parts take the default of the driver.'),
 });
 
+/** The manifest of a backend: the one place that says everything about an agent kind. Unknown keys are refused. */
+export const backendSchema = manifestShape.superRefine(({ image, drivers }, context) => {
+  if (image !== null && drivers.includes('process'))
+    context.addIssue({ code: 'custom', path: ['drivers'], message: 'the process driver has no images: leave it out, or the image' });
+});
+
 /** A valid manifest. */
 export type Backend = z.infer<typeof backendSchema>;
 /** The harness part of a manifest. */
 export type HarnessChoice = z.infer<typeof harnessSchema>;
-
-function originOf(text: string): string | undefined {
-  return URL.canParse(text) ? new URL(text).origin : undefined;
-}

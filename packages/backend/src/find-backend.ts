@@ -1,4 +1,5 @@
 import { CodedError } from '@firecrew/base';
+import type { NodeBackend } from '@firecrew/protocol';
 import * as z from 'zod';
 import { type Backend, backendSchema } from './backend-schema.ts';
 import { builtinBackends } from './builtin-backends.ts';
@@ -12,6 +13,30 @@ export function parseBackend(document: unknown): Backend {
     cause: parsed.error,
   });
 }
+
+/** Most manifests of one operator. */
+export const MAX_BACKENDS = 32;
+
+/**
+ * Manifests of an operator, as a server's configuration holds them: none is called as a builtin one, or as another, and none has variables for
+ * credentials, which nothing puts into a guest.
+ */
+export const backendsSchema = z
+  .array(backendSchema)
+  .max(MAX_BACKENDS)
+  .superRefine((backends, context) => {
+    const names = [...builtinBackends, ...backends].map(({ name }) => name);
+    for (const [index, { name, credentialContract }] of backends.entries()) {
+      if (names.indexOf(name) < builtinBackends.length + index)
+        context.addIssue({ code: 'custom', path: [index, 'name'], message: `two backends are called ${name}` });
+      if ((credentialContract?.variables.length ?? 0) > 0)
+        context.addIssue({
+          code: 'custom',
+          path: [index, 'credentialContract', 'variables'],
+          message: 'nothing puts a credential into a guest; name a modelRoute in its place',
+        });
+    }
+  });
 
 /** Parses a list of manifests and adds them to the builtin ones. Throws `backend_invalid` and, for a name that is there twice, `backend_duplicate`. */
 export function loadBackends(documents: readonly unknown[], builtin: readonly Backend[] = builtinBackends): readonly Backend[] {
@@ -47,4 +72,10 @@ export function isRunnable(backend: Backend): boolean {
 /** Names of the variables that may enter the guest although they look like secrets. */
 export function contractVariables(backend: Backend): readonly string[] {
   return backend.credentialContract?.variables.map((variable) => variable.name) ?? [];
+}
+
+/** What a node is told of a backend. */
+export function nodeBackendOf(backend: Backend): NodeBackend {
+  const { name, image, drivers } = backend;
+  return { name, image, drivers: [...drivers], variables: [...contractVariables(backend)] };
 }

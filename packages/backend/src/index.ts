@@ -1,5 +1,7 @@
+export { type BackendAvailability, type BackendNode, backendAvailability, whyLacking } from './backend-availability.ts';
 export {
   type Backend,
+  backendNameSchema,
   backendSchema,
   type HarnessChoice,
   harnessSchema,
@@ -9,7 +11,16 @@ export {
 } from './backend-schema.ts';
 export { builtinBackends } from './builtin-backends.ts';
 export { type EgressProxySettings, egressProxySettingsSchema } from './egress-proxy-settings.ts';
-export { contractVariables, findBackend, isRunnable, loadBackends, parseBackend } from './find-backend.ts';
+export {
+  backendsSchema,
+  contractVariables,
+  findBackend,
+  isRunnable,
+  loadBackends,
+  MAX_BACKENDS,
+  nodeBackendOf,
+  parseBackend,
+} from './find-backend.ts';
 export {
   type CredentialSource,
   DEFAULT_OUTPUT_TOKENS,

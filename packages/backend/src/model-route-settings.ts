@@ -1,6 +1,6 @@
 import { MODEL_FEATURES, MODEL_FORMATS, readUpstream } from '@firecrew/model-route';
 import * as z from 'zod';
-import { builtinBackends } from './builtin-backends.ts';
+import { backendNameSchema } from './backend-schema.ts';
 
 /** Most tokens of an answer where a request sets no limit and the route has a budget. */
 export const DEFAULT_OUTPUT_TOKENS = 32_000;
@@ -109,9 +109,6 @@ function routeFault(route: {
   return undefined;
 }
 
-/** Model routes of a node by the exact name of a backend: a name that no backend has is refused, so that no typing error goes unseen. */
-export const modelRoutesSchema = z.record(
-  z.string().refine((name) => builtinBackends.some((backend) => backend.name === name), 'no backend has this name'),
-  modelRouteSettingsSchema,
-);
+/** Model routes of a node by the exact name of a backend. Which backends there are, a node hears from its server. */
+export const modelRoutesSchema = z.record(backendNameSchema, modelRouteSettingsSchema);
 export type ModelRoutes = z.infer<typeof modelRoutesSchema>;

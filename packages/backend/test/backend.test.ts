@@ -2,23 +2,28 @@ import { CodedError } from '@firecrew/base';
 import { describe, expect, it } from 'vitest';
 import {
   type Backend,
+  type BackendNode,
+  backendAvailability,
   backendSchema,
+  backendsSchema,
   builtinBackends,
   contractVariables,
   findBackend,
   isRunnable,
   loadBackends,
+  MAX_BACKENDS,
+  nodeBackendOf,
   parseBackend,
 } from '../src/index.ts';
 
 const full: Backend = {
   name: 'some-agent',
   label: 'Some agent (your own key)',
-  image: 'registry.example.com/some-agent:1',
+  image: 'some-agent',
   drivers: ['qemu', 'firecracker'],
   harness: { kind: 'command' },
   hosts: ['api.example.com', '.cdn.example.com', 'git.example.com:22/tcp'],
-  modelRoute: { upstream: 'https://api.example.com', api: 'anthropic_messages', family: 'some' },
+  modelRoute: { format: 'anthropic_messages' },
   credentialContract: { variables: [{ name: 'SOME_API_KEY', required: true, purpose: 'Model calls.' }] },
   scaffolding: ['.some/settings.json'],
   demand: { memoryMib: 4096, vcpus: 2 },
@@ -51,9 +56,11 @@ describe('a manifest', () => {
     ['host with a wildcard', { hosts: ['*.example.com'] }],
     ['host that is a whole domain', { hosts: ['.com'] }],
     ['host that is an address', { hosts: ['10.0.0.1'] }],
-    ['upstream without TLS', { modelRoute: { ...full.modelRoute, upstream: 'http://api.example.com' } }],
-    ['upstream with a path', { modelRoute: { ...full.modelRoute, upstream: 'https://api.example.com/v1' } }],
-    ['upstream with a user', { modelRoute: { ...full.modelRoute, upstream: 'https://u:p@api.example.com' } }],
+    ['image of a registry', { image: 'registry.example.com/some-agent:1' }],
+    ['image that is a path', { image: '../some-agent' }],
+    ['image under a driver that has none', { drivers: ['process', 'qemu'] }],
+    ['format that is not known', { modelRoute: { format: 'telepathy' } }],
+    ['upstream, which is the word of a node', { modelRoute: { format: 'openai_chat', upstream: 'https://api.example.com' } }],
     ['variable with a bad name', { credentialContract: { variables: [{ name: 'A=B', required: true, purpose: 'x' }] } }],
     ['scaffolding outside the tree', { scaffolding: ['../x'] }],
     ['absolute scaffolding', { scaffolding: ['/etc/x'] }],
@@ -103,5 +110,96 @@ describe('looking a backend up', () => {
   it('tells one that merely boots from one that can work', () => {
     expect(isRunnable({ ...full, credentialContract: null, modelRoute: null })).toBe(false);
     expect(isRunnable({ ...full, credentialContract: null })).toBe(true);
+  });
+});
+
+describe('the manifests of an operator', () => {
+  const own = { ...full, credentialContract: null };
+  const problemsOf = (...backends: unknown[]) =>
+    backendsSchema.safeParse(backends).error?.issues.map(({ path, message }) => [path.join('.'), message]);
+
+  it('are refused where one is called as another, or has variables that nothing fills', () => {
+    expect(problemsOf(own, { ...own, name: 'other' })).toBeUndefined();
+    expect(problemsOf(own, own)).toEqual([['1.name', 'two backends are called some-agent']]);
+    expect(problemsOf({ ...own, name: 'command' })).toEqual([['0.name', 'two backends are called command']]);
+    expect(problemsOf(full)).toEqual([['0.credentialContract.variables', expect.stringContaining('name a modelRoute')]]);
+    expect(problemsOf(...Array.from({ length: MAX_BACKENDS + 1 }, (_, at) => ({ ...own, name: `b${at}` })))).toBeDefined();
+  });
+
+  it('reach a node without what it need not know', () => {
+    expect(nodeBackendOf(full)).toEqual({
+      name: 'some-agent',
+      image: 'some-agent',
+      drivers: ['qemu', 'firecracker'],
+      variables: ['SOME_API_KEY'],
+    });
+  });
+});
+
+describe('where a backend can run now', () => {
+  const routed = { ...full, credentialContract: null };
+  const node = (over: Partial<BackendNode> = {}, routes: { backend: string; format: string }[] = []): BackendNode => ({
+    id: 'nod_1',
+    name: 'one',
+    online: true,
+    capabilities: {
+      drivers: [
+        { driver: 'qemu', isolation: 'vm', backends: ['some-agent', 'command'], detail: '' },
+        { driver: 'process', isolation: 'none', backends: ['command'], detail: '' },
+      ],
+      modelRoutes: routes,
+    },
+    ...over,
+  });
+  const route = { backend: 'some-agent', format: 'anthropic_messages' };
+  const lacking = [
+    { backend: 'some-agent', detail: 'nothing named some-agent' },
+    { backend: 'other', detail: 'nothing named other' },
+  ];
+  const lackingNode = node({
+    name: 'two',
+    capabilities: { drivers: [{ driver: 'qemu', isolation: 'vm', backends: ['command'], detail: '', lacking }], modelRoutes: [route] },
+  });
+
+  it.each<[string, Backend, BackendNode[], string[], string]>([
+    ['nothing is there', routed, [], [], 'no node that is online can boot it'],
+    ['a node is offline', routed, [node({ online: false }, [route])], [], 'no node that is online can boot it'],
+    ['a node has said nothing', routed, [node({ capabilities: null })], [], 'no node that is online can boot it'],
+    ['its image is not there', routed, [lackingNode], [], 'no node that is online can boot it; two with qemu: nothing named some-agent'],
+    ['it has no route', routed, [node()], [], 'no node that can boot it has a model route for it in the format anthropic_messages'],
+    [
+      'a route has another format',
+      routed,
+      [node({}, [{ ...route, format: 'gemini' }])],
+      [],
+      'no node that can boot it has a model route for it in the format anthropic_messages',
+    ],
+    [
+      'a route is of another',
+      routed,
+      [node({}, [{ ...route, backend: 'command' }])],
+      [],
+      'no node that can boot it has a model route for it in the format anthropic_messages',
+    ],
+    ['image and route are there', routed, [node({}, [route]), node({ name: 'two' })], ['one: qemu'], ''],
+    ['it needs nothing', { ...full, modelRoute: null }, [node()], ['one: qemu'], ''],
+    [
+      'it could never work',
+      { ...full, modelRoute: null, credentialContract: null },
+      [node()],
+      [],
+      'its manifest has neither a credential contract nor a model route',
+    ],
+    ['nothing isolates it', findBackend('command'), [node()], ['one: qemu process'], ''],
+  ])('where %s', (_what, backend, nodes, places, detail) => {
+    const found = backendAvailability(backend, nodes);
+    expect(found.nodes.map(({ name, drivers }) => `${name}: ${drivers.join(' ')}`)).toEqual(places);
+    expect(found).toMatchObject({ available: places.length > 0, detail });
+  });
+
+  it('is no driver that nothing isolates, where it needs a route', () => {
+    const bare = node({}, [{ backend: 'command', format: 'gemini' }]);
+    const { nodes } = backendAvailability({ ...findBackend('command'), modelRoute: { format: 'gemini' } }, [bare]);
+    expect(nodes).toEqual([{ id: 'nod_1', name: 'one', drivers: ['qemu'] }]);
   });
 });

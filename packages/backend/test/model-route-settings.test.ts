@@ -41,7 +41,7 @@ describe('a model route of a node', () => {
     expect(parse(extra).success).toBe(false);
   });
 
-  it.each(['', 'default', 'comman', 'commands', 'command-x', 'toString', '__proto__'])('is refused for %j, which is no backend', (name) => {
+  it.each(['', 'Command', 'command.x', '-command', 'a b', 'toString', '__proto__'])('is refused for %j, which names no backend', (name) => {
     const routes = JSON.parse(`{${JSON.stringify(name)}:${JSON.stringify(route)}}`);
     const parsed = modelRoutesSchema.safeParse(routes);
     expect(parsed.success && Object.keys(parsed.data).length > 0).toBe(false);

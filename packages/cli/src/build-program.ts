@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import { addBackends, addFleet } from './program/fleet-commands.ts';
 import { type AddCommand, json, list } from './program/options.ts';
 import { addPolicy } from './program/policy-commands.ts';
 import { addSeats } from './program/seat-commands.ts';
@@ -71,6 +72,7 @@ export function buildProgram(version: string, onCall: (invocation: Invocation) =
   addRun(program, command);
   addMissions(program, command);
   addRecipes(program, command);
+  addBackends(program, command);
   addSeats(program, command);
   addFleet(program, command);
   addImages(program, command);
@@ -126,6 +128,7 @@ function addRun(program: Command, command: AddCommand): void {
     .addOption(list('--input <name=text>', 'further input of the recipe (repeatable)'))
     .optionsGroup('Who does it:')
     .option('--agent-cmd <command>', "the agent's shell command")
+    .option('--backend <name>', 'what the agent runs as: its image and model route (firecrew backend list)')
     .option('--seat <role>', "work under the key of this role's seat (firecrew seat --help)")
     .addOption(list('--agent-file <file>', 'file to send along, found in $FIRECREW_AGENT_DIR (repeatable)'))
     .addOption(new Option('--driver <driver>', 'what isolates the agent').choices(['process', 'qemu', 'firecracker']))
@@ -202,21 +205,6 @@ function addRecipes(program: Command, command: AddCommand): void {
   command(recipe, 'show <name>', 'show the inputs and phases of a recipe', 'recipe show')
     .addOption(json())
     .addHelpText('after', '\nExample:\n  $ firecrew recipe show test-first');
-}
-
-function addFleet(program: Command, command: AddCommand): void {
-  command(program, 'fleet', 'show the nodes and their capacity').addOption(json()).addHelpText('after', '\nExample:\n  $ firecrew fleet');
-  const node = program.command('node').description('let hosts join a server, and take them out of use').exitOverride();
-  command(node, 'token', 'make a token with which one more host can join', 'node token').addOption(json());
-  command(node, 'drain <id>', 'place nothing more on a node; what runs there goes on', 'node drain')
-    .addOption(json())
-    .addHelpText('after', '\nExample:\n  $ firecrew node drain host-7');
-  command(node, 'undrain <id>', 'place on a node again', 'node undrain').addOption(json());
-  command(node, 'join <url>', 'make this host a node of the server at URL', 'node join')
-    .requiredOption('--token <token>', 'join token (on the server: firecrew node token)')
-    .requiredOption('--name <name>', 'name of this host')
-    .addOption(json())
-    .addHelpText('after', '\nExample:\n  $ firecrew node join https://firecrew.example.com --token fct_... --name host-7');
 }
 
 const IMAGE_EXAMPLES = `

@@ -54,6 +54,9 @@ const COMMANDS: Readonly<Record<string, Run>> = {
       archive: text(call, 'archive'),
       json: json(call),
     }),
+  'backend list': async (context, call) => await (await import('./commands/backends.ts')).backendListCommand(context, json(call)),
+  'backend show': async (context, call) =>
+    await (await import('./commands/backends.ts')).backendShowCommand(context, first(call), json(call)),
   fleet: async (context, call) => await (await import('./commands/fleet.ts')).fleetCommand(context, json(call)),
   'node token': async (context, call) => await (await import('./commands/fleet.ts')).nodeTokenCommand(context, json(call)),
   'seat list': async (context, call) => await (await import('./commands/seats.ts')).seatListCommand(context, json(call)),

@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { deliverySchema, missionEndSchema, missionStateSchema, phaseStateSchema } from './mission-event.ts';
-import { nodeCapabilitiesSchema, nodeHealthSchema } from './node-link.ts';
 import { outcomeSchema } from './outcome.ts';
 import { policyWarningSchema } from './policy-view.ts';
 import { seatRefSchema } from './seats.ts';
@@ -216,40 +215,6 @@ export type ArtifactView = z.infer<typeof artifactViewSchema>;
 export const logChunkSchema = z.object({ turnId: turnIdSchema, attempt: attemptSchema, offset: countSchema, data: z.string() });
 export type LogChunk = z.infer<typeof logChunkSchema>;
 
-const mibSchema = countSchema.describe('`MiB`.');
-/** Why a node takes no turn of the default size now, with the numbers of that reason. The reasons are a closed list. */
-export const unfitCauseSchema = z.discriminatedUnion('reason', [
-  z.object({ reason: z.enum(['draining', 'not_connected', 'not_capable']) }),
-  z.object({
-    reason: z.literal('no_recent_health'),
-    ageMs: z.number().optional().describe('Age of the reading in `ms`; absent where there is none.'),
-  }),
-  z.object({ reason: z.literal('capacity_unknown'), error: z.string() }),
-  z.object({ reason: z.literal('no_disk'), freeMib: mibSchema, promisedMib: mibSchema }),
-  z.object({ reason: z.literal('at_capacity'), committedMib: mibSchema, usedMib: mibSchema, totalMib: mibSchema }),
-  z.object({ reason: z.literal('never_fits'), memoryMib: mibSchema, diskMib: mibSchema, totalMib: mibSchema }),
-]);
-export type UnfitCause = z.infer<typeof unfitCauseSchema>;
-
-export const nodeViewSchema = z.object({
-  id: nodeIdSchema,
-  name: z.string(),
-  online: z.boolean(),
-  draining: z.boolean(),
-  healthAgeMs: z.number().nullable(),
-  health: nodeHealthSchema.nullable(),
-  capabilities: nodeCapabilitiesSchema.nullable(),
-  verdict: z.object({
-    fit: z.boolean(),
-    freeSlots: countSchema,
-    committed: countSchema,
-    line: z.string(),
-    unfit: unfitCauseSchema.optional().describe('Absent where the node fits.'),
-  }),
-});
-export const fleetViewSchema = z.object({ freeSlots: countSchema, nodes: z.array(nodeViewSchema) });
-export type FleetView = z.infer<typeof fleetViewSchema>;
-
 export const serverInfoSchema = z.object({
   version: z.string(),
   generation: z.int(),
@@ -294,5 +259,6 @@ export const apiPaths = {
   policy: (id: string) => `/v1/missions/${id}/policy`,
   policyCheck: (id: string) => `/v1/missions/${id}/policy/check`,
   fleet: '/v1/fleet',
+  backends: '/v1/backends',
   joinTokens: '/v1/join-tokens',
 } as const;

@@ -9,6 +9,7 @@ import {
   epochSchema,
   imageIdSchema,
   imageNameSchema,
+  imageReferenceSchema,
   isolationSchema,
   nodeIdSchema,
   turnIdSchema,
@@ -46,6 +47,11 @@ export const nodeCapabilitiesSchema = z.object({
       isolation: isolationSchema,
       backends: z.array(z.string()).describe('Backends this node can boot with the driver.'),
       detail: z.string().describe('Version, or why the isolation is what it is.'),
+      lacking: z
+        .array(z.object({ backend: z.string().max(64), detail: z.string().max(2000) }))
+        .max(64)
+        .optional()
+        .describe('Backends with images that it cannot boot now, and why; always present from nodes that know the field.'),
     }),
   ),
   unavailable: z
@@ -117,6 +123,18 @@ export const NODE_MESSAGE_TYPES = [
 /** Addresses of server and database that a node is told. */
 export const MAX_OWN_ADDRESSES = 256;
 
+/** Backends that a node is told of. */
+export const MAX_NODE_BACKENDS = 64;
+
+/** What a node has to know of a backend; the rest of its manifest is the server's. */
+export const nodeBackendSchema = z.object({
+  name: z.string().max(64),
+  image: imageReferenceSchema.nullable().describe("Null runs in the node's default image, or with the tools of its host."),
+  drivers: z.array(driverSchema).max(8).describe('Drivers it can run under.'),
+  variables: z.array(z.string().max(128)).max(64).describe('Variables that may enter a guest although they look like secrets.'),
+});
+export type NodeBackend = z.infer<typeof nodeBackendSchema>;
+
 /** Server -> node agent. */
 export const serverMessageSchema = z.discriminatedUnion('t', [
   z.object({ t: z.literal('challenge'), generation: z.int(), minGeneration: z.int(), nonce: z.string().max(100) }),
@@ -135,6 +153,11 @@ export const serverMessageSchema = z.discriminatedUnion('t', [
       .max(200)
       .optional()
       .describe('Bearer for fetching images from this server while this link is up; absent where it offers none.'),
+    backends: z
+      .array(nodeBackendSchema)
+      .max(MAX_NODE_BACKENDS)
+      .optional()
+      .describe('All that this server knows. Absent: the server is one that knows the builtin ones alone.'),
   }),
   z.object({ t: z.literal('refused'), code: z.string(), message: z.string() }),
   z.object({

@@ -7,6 +7,8 @@ import {
   type AskPolicyInput,
   apiPaths,
   artifactViewSchema,
+  type BackendView,
+  backendListSchema,
   type CreateMissionInput,
   type FleetView,
   fleetViewSchema,
@@ -287,6 +289,11 @@ export class FirecrewClient {
   /** Capacity as the placer sees it. */
   async fleet(): Promise<FleetView> {
     return await sendFor(this.#context, get(apiPaths.fleet), fleetViewSchema);
+  }
+
+  /** The backends that the server knows, and whether missions of each can run now. */
+  async backends(): Promise<BackendView[]> {
+    return (await sendFor(this.#context, get(apiPaths.backends), backendListSchema)).backends;
   }
 
   /** A token with which one more host can join. */

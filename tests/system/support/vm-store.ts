@@ -29,12 +29,15 @@ const TOOL_TIMEOUT_MS = 60_000;
 /** Tests pack fast; how well a payload packs is the builder's own test. */
 const PAYLOAD_LEVEL = 1;
 
-/** What is missed on this machine for VMs of the tests, or the root of a store with kernel, payload and the image `default`. */
+/** Name of a second image, which says in `/etc/image-name` that it is that. */
+export const OTHER_IMAGE_NAME = 'other';
+
+/** What is missed on this machine for VMs of the tests, or the root of a store with kernel, payload, and the images `default` and `other`. */
 export type TestVmStore = { readonly root: string } | { readonly missing: string };
 
 /**
  * A store made by our own builders: Debian's cloud kernel, guest-init of this checkout, the payload with this checkout's guest agent or
- * another one, and an image of nothing but busybox, what gives up root's rights, what both link, and a way to the guest's root. Built once
+ * another one, and two images of nothing but busybox, what gives up root's rights, what both link, and a way to the guest's root. Built once
  * for the same inputs, in `node_modules/.cache`.
  */
 export async function testVmStore(agent = BUNDLE): Promise<TestVmStore> {
@@ -129,9 +132,13 @@ async function buildStore(work: string, kernel: TestKernel, init: string, agent:
   await names.set(KERNEL_NAME, made.id);
   const payload = await store.add(({ target }) => buildPayload({ node: process.execPath, agent, target, level: PAYLOAD_LEVEL }));
   await names.set(PAYLOAD_NAME, payload.id);
-  const source = { kind: 'directory', path: await makeTree(join(work, 'tree')), owners: 'root' } as const;
-  const image = await store.add(({ target, work: folder }) => buildImage({ source, architecture: 'amd64', target, work: folder }));
-  await names.set(DEFAULT_IMAGE_NAME, image.id);
+  const tree = await makeTree(join(work, 'tree'));
+  const source = { kind: 'directory', path: tree, owners: 'root' } as const;
+  for (const name of [DEFAULT_IMAGE_NAME, OTHER_IMAGE_NAME]) {
+    await writeFile(join(tree, 'etc/image-name'), `${name}\n`);
+    const image = await store.add(({ target, work: folder }) => buildImage({ source, architecture: 'amd64', target, work: folder }));
+    await names.set(name, image.id);
+  }
   return root;
 }
 

@@ -1,11 +1,12 @@
 import type { NodeMessage } from '@firecrew/protocol';
-import type { Driver } from '@firecrew/vmm';
 import type { Logger } from 'pino';
 import type { NodeConfig } from './config.ts';
-import { probeCapabilities } from './probe-capabilities.ts';
+import type { KnownBackends } from './known-backends.ts';
+import { type ProbedDriver, probeCapabilities } from './probe-capabilities.ts';
 
 export interface CapabilityReportsOptions {
-  readonly drivers: readonly Driver[];
+  readonly drivers: readonly ProbedDriver[];
+  readonly backends: Pick<KnownBackends, 'all'>;
   readonly agentVersion: string;
   readonly modelRoutes: NodeConfig['modelRoutes'];
   readonly log: Logger;
@@ -32,8 +33,8 @@ export class CapabilityReports {
   }
 
   async #report(always: boolean): Promise<void> {
-    const { drivers, agentVersion, modelRoutes, send } = this.#options;
-    const capabilities = await probeCapabilities(drivers, agentVersion, modelRoutes);
+    const { drivers, backends, agentVersion, modelRoutes, send } = this.#options;
+    const capabilities = await probeCapabilities({ drivers, backends: backends.all, agentVersion, modelRoutes });
     const text = JSON.stringify(capabilities);
     if (!always && text === this.#told) return;
     if (send({ t: 'capabilities', capabilities })) this.#told = text;

@@ -15,6 +15,7 @@ import { vmUsersOf } from '../vm/vm-users.ts';
 import { type NodeConfig, readNodeConfig } from './config.ts';
 import { findServer } from './find-server.ts';
 import { installPrograms } from './install-programs.ts';
+import { KnownBackends } from './known-backends.ts';
 import { NodeAgent } from './node-agent.ts';
 import { runSelftest } from './run-selftest.ts';
 import { ServerConnections } from './server-connections.ts';
@@ -50,7 +51,8 @@ try {
   const log = pino({ level: config.logLevel, base: { role: 'node-agent', node: config.nodeId } }, destination({ dest: 2, sync: true }));
   const version = await installPrograms(join(config.home, 'versions'), sources());
   const connections = new ServerConnections(config.egressProxy, process.env);
-  const fetchers = fetchersOf(config, connections, log, () => agent.capabilitiesChanged());
+  const backends = new KnownBackends();
+  const fetchers = fetchersOf({ config, connections, backends, log, onChange: () => agent.capabilitiesChanged() });
   const qemu = qemuSourceOf(config, fetchers);
   const firecracker = firecrackerSourceOf(config, fetchers);
   const drivers = [processDriverOf(config), ...[qemu, firecracker].filter((source) => source !== null)];
@@ -61,6 +63,7 @@ try {
     version,
     agentVersion: programVersion(new URL('../../package.json', import.meta.url)),
     drivers,
+    backends,
     qemu,
     firecracker,
     fetchers: [...fetchers.values()],
@@ -91,21 +94,34 @@ function processDriverOf({ bubblewrap, owners }: NodeConfig): ProcessDriver {
 /** Fetchers by the root of their store: two drivers may boot from one store. */
 type Fetchers = ReadonlyMap<string, ImageFetcher>;
 
-function fetchersOf(config: NodeConfig, connections: ServerConnections, log: Logger, onChange: () => void): Fetchers {
-  const drivers = config.imageFetch.enabled ? [config.qemu, config.firecracker].filter((settings) => settings !== null) : [];
+interface FetcherParts {
+  readonly config: NodeConfig;
+  readonly connections: ServerConnections;
+  readonly backends: KnownBackends;
+  readonly log: Logger;
+  readonly onChange: () => void;
+}
+
+function fetchersOf({ config, connections, backends, log, onChange }: FetcherParts): Fetchers {
+  const { qemu, firecracker, imageFetch } = config;
+  const settings = imageFetch.enabled ? [qemu, firecracker].filter((each) => each !== null) : [];
+  const wantedIn = (store: string) => [
+    ...(qemu?.store === store ? backends.bootReferences('qemu', qemu) : []),
+    ...(firecracker?.store === store ? backends.bootReferences('firecracker', firecracker) : []),
+  ];
   const fetcherOf = (store: string): ImageFetcher =>
     new ImageFetcher({
       store,
-      wanted: drivers.filter((settings) => settings.store === store),
+      wanted: () => wantedIn(store),
       originOf: (token) => new ServerImages(() => findServer(config), token, connections),
       architecture: process.arch === 'arm64' ? 'arm64' : 'amd64',
-      reserveBytes: config.imageFetch.diskReserveMib * MIB,
+      reserveBytes: imageFetch.diskReserveMib * MIB,
       log,
       clock: () => performance.now(),
       random: Math.random,
       onChange,
     });
-  return new Map([...new Set(drivers.map(({ store }) => store))].map((store) => [store, fetcherOf(store)]));
+  return new Map([...new Set(settings.map(({ store }) => store))].map((store) => [store, fetcherOf(store)]));
 }
 
 function qemuSourceOf(config: NodeConfig, fetchers: Fetchers): VmSource | null {

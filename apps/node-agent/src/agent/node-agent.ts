@@ -25,6 +25,7 @@ import { DataClient } from './data-client.ts';
 import { fetchInputs } from './fetch-inputs.ts';
 import { findServer } from './find-server.ts';
 import type { InstalledPrograms } from './install-programs.ts';
+import type { KnownBackends } from './known-backends.ts';
 import { type LaunchFacts, launchShim } from './launch-shim.ts';
 import { readHealth } from './read-health.ts';
 import { findServerAddresses } from './server-addresses.ts';
@@ -46,6 +47,8 @@ export interface NodeAgentOptions {
   /** Those of the drivers that say what VMs are made of; null for one that this node does not boot with. */
   readonly qemu: VmSource | null;
   readonly firecracker: VmSource | null;
+  /** Filled from what the server says. */
+  readonly backends: KnownBackends;
   /** What gets what the image stores of this node lack, one for each store. */
   readonly fetchers: readonly ImageFetcher[];
   readonly version: InstalledPrograms;
@@ -74,11 +77,11 @@ export class NodeAgent {
   constructor(options: NodeAgentOptions) {
     this.#options = options;
     const { home, owners, modelRoutes } = options.config;
-    const { drivers, agentVersion, log } = options;
+    const { drivers, backends, agentVersion, log } = options;
     const onReport = (report: BrokerReport) => this.#routes.refused(report);
     this.#broker = new BrokerDesk({ home, program: options.version, isRoot: owners !== null, log, onReport });
     this.#routes = new NodeRoutes(modelRoutes, this.#broker, log);
-    this.#reports = new CapabilityReports({ drivers, agentVersion, modelRoutes, log, send: (message) => this.#send(message) });
+    this.#reports = new CapabilityReports({ drivers, backends, agentVersion, modelRoutes, log, send: (message) => this.#send(message) });
     this.#shims = new ShimList(join(home, 'shims.json'), () => this.#keepers.values(), log);
     this.#turns = join(home, 'turns');
     this.#tokens = join(home, 'tokens');
@@ -161,6 +164,8 @@ export class NodeAgent {
     this.#renewTimer = setInterval(() => void this.#renew(), this.#renewEveryMs);
     await this.#renew();
     await this.#reportHealth();
+    this.#options.backends.replace(message.backends);
+    this.#routes.tellUnknown(this.#options.backends.all.map(({ name }) => name));
     // A probe may boot a VM; nothing else of the link waits for it.
     void this.#reports.report(true);
     for (const fetcher of this.#options.fetchers) fetcher.linked(message.imagesToken);
@@ -261,8 +266,10 @@ export class NodeAgent {
 
   #launch(spec: TurnSpec, paths: TurnPaths, found: Pick<LaunchFacts, 'renewedAtUptimeMs' | 'serverAddresses' | 'model'>): void {
     const { config, version, log, ...sources } = this.#options;
-    const [qemu, firecracker] = [sources.qemu?.artifacts, sources.firecracker?.artifacts];
+    const { image, variables } = this.#options.backends.find(spec.backend);
+    const [qemu, firecracker] = [sources.qemu?.artifactsOf(image), sources.firecracker?.artifactsOf(image)];
     const launch = {
+      contract: [...variables],
       callerPath: config.callerPath,
       bubblewrap: config.bubblewrap,
       qemu: config.qemu === null || qemu === undefined ? null : qemuLaunchOf(config.qemu, qemu),

@@ -1,32 +1,33 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { availableParallelism, release } from 'node:os';
-import { builtinBackends, type ModelRoutes } from '@firecrew/backend';
-import type { NodeCapabilities } from '@firecrew/protocol';
-import type { Driver } from '@firecrew/vmm';
+import type { ModelRoutes } from '@firecrew/backend';
+import type { NodeBackend, NodeCapabilities } from '@firecrew/protocol';
+import type { Driver, DriverProbe } from '@firecrew/vmm';
 
-/** Most that is told of why a driver cannot be used. */
+/** Most that is told of a driver, and of why it, or an image, cannot be used. */
 const DETAIL_MAX_CHARS = 2_000;
 
+/** A driver as it is looked at; one without `probeImage` has no images. */
+export type ProbedDriver = Pick<Driver, 'name' | 'probe'> & { probeImage?(image: string): Promise<DriverProbe> };
+
+/** What is looked at beside the host itself. */
+export interface Probing {
+  readonly drivers: readonly ProbedDriver[];
+  readonly backends: readonly NodeBackend[];
+  readonly agentVersion: string;
+  readonly modelRoutes?: ModelRoutes;
+}
+
 /** What this host can do, probed and never assumed: a complete view that replaces the one before. */
-export async function probeCapabilities(
-  drivers: readonly Driver[],
-  agentVersion: string,
-  modelRoutes: ModelRoutes = {},
-): Promise<NodeCapabilities> {
+export async function probeCapabilities({ drivers, backends, agentVersion, modelRoutes = {} }: Probing): Promise<NodeCapabilities> {
   const found: NodeCapabilities['drivers'] = [];
   const unavailable: { driver: Driver['name']; detail: string }[] = [];
   for (const driver of drivers) {
-    const probe = await driver.probe();
-    if (!probe.available) {
-      unavailable.push({ driver: driver.name, detail: probe.detail.slice(0, DETAIL_MAX_CHARS) });
-      continue;
-    }
-    // A backend without an image runs with the tools of the host; one with an image needs it here, and the process driver has none.
-    const backends = builtinBackends
-      .filter((backend) => backend.image === null && backend.drivers.includes(driver.name))
-      .map((backend) => backend.name);
-    found.push({ driver: driver.name, isolation: probe.isolation, backends, detail: probe.detail });
+    const { probe, bootable, lacking } = await probeBackends(driver, backends);
+    const detail = probe.detail.slice(0, DETAIL_MAX_CHARS);
+    if (bootable.length === 0 && !probe.available) unavailable.push({ driver: driver.name, detail });
+    else found.push({ driver: driver.name, isolation: probe.isolation, backends: bootable, detail, lacking });
   }
   return {
     drivers: found,
@@ -38,6 +39,24 @@ export async function probeCapabilities(
     platform: `${process.platform} ${process.arch} ${release()}`,
     agentVersion,
   };
+}
+
+/**
+ * Which backends a driver can boot here: one without an image runs in the default image, or with the tools of the host; one with an image
+ * needs that. Gives the names, the probe of the driver, and why an image cannot be booted.
+ */
+async function probeBackends(driver: ProbedDriver, backends: readonly NodeBackend[]) {
+  const probe = await driver.probe();
+  const bootable: string[] = [];
+  const lacking: { backend: string; detail: string }[] = [];
+  for (const { name, image, drivers } of backends) {
+    if (!drivers.includes(driver.name)) continue;
+    const own = image === null ? probe : await driver.probeImage?.(image);
+    if (own?.available === true) bootable.push(name);
+    else if (image !== null)
+      lacking.push({ backend: name, detail: (own?.detail ?? 'the driver has no images').slice(0, DETAIL_MAX_CHARS) });
+  }
+  return { probe, bootable, lacking };
 }
 
 /** Presence says nothing: the device counts when it can be opened for reading and writing. */

@@ -22,8 +22,8 @@ const LOOK_EVERY_MS = 60_000;
 export interface ImageFetcherOptions {
   /** Root of the image store. */
   readonly store: string;
-  /** What the drivers of this store boot from. */
-  readonly wanted: readonly BootReferences[];
+  /** What the drivers of this store boot from now. */
+  readonly wanted: () => readonly BootReferences[];
   /** The server's images, for the token of a link. */
   readonly originOf: (token: string) => ArtifactOrigin;
   readonly architecture: 'amd64' | 'arm64';
@@ -155,7 +155,7 @@ export class ImageFetcher {
 
   async #missing(): Promise<readonly MissingArtifact[]> {
     const found = new Map<string, MissingArtifact>();
-    for (const references of this.#options.wanted)
+    for (const references of this.#options.wanted())
       for (const item of (await lookUpBootArtifacts(this.#options.store, references)).missing) found.set(item.reference, item);
     return [...found.values()];
   }

@@ -42,6 +42,13 @@ export class NodeRoutes {
     }
   }
 
+  /** Says which routes are of no backend that the server knows: a typing error, or of a manifest that is gone. */
+  tellUnknown(backends: readonly string[]): void {
+    for (const backend of Object.keys(this.#routes))
+      if (!backends.includes(backend))
+        this.#log.warn({ backend, known: backends }, 'a model route is of a backend that the server does not know');
+  }
+
   /** The route of a backend for a launch file, which holds no credential; null where it has none. Throws `model_route_unreadable`. */
   async launchOf(backend: string): Promise<ModelLaunch | null> {
     const route = Object.hasOwn(this.#routes, backend) ? this.#routes[backend] : undefined;

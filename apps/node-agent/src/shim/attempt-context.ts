@@ -69,6 +69,8 @@ export interface AttemptContext {
   /** Or why there are none. */
   readonly layers: LayerPlace | string;
   readonly guestAgent: { readonly node: string; readonly bundle: string };
+  /** Variables that may enter the guest although they look like secrets. */
+  readonly contract: readonly string[];
   readonly caller: CallerPath;
   readonly caBundle: string | null;
   readonly events: EventSpool;

@@ -19,6 +19,7 @@ export const shimLaunchSchema = z.strictObject({
   homes: z.array(z.string()).describe('Home folders that are never bound.'),
   caBundle: z.string().startsWith('/').nullable(),
   bubblewrap: z.enum(['auto', 'off']).default('auto'),
+  contract: z.array(z.string()).max(64).describe('Variables that may enter the guest although they look like secrets.'),
   users: vmUsersSchema.nullable().describe('Users of the host for VMs; null runs them as this process.'),
   qemu: qemuLaunchSchema.nullable().default(null).describe('What a VM of the qemu driver is made of.'),
   firecracker: firecrackerLaunchSchema.nullable().default(null).describe('What a VM of the firecracker driver is made of.'),

@@ -86,6 +86,7 @@ async function makeContext(paths: TurnPaths, spec: TurnSpec, launch: ShimLaunch)
     clock,
     driver: launch.users === null ? driverOf(spec, launch) : ownUsers(driverOf(spec, launch), new VmUsers(launch.users)),
     guestAgent: launch.guestAgent,
+    contract: launch.contract,
     caller: await callerPathBinds(launch.callerPath, launch.homes),
     caBundle: launch.caBundle,
     layers: layersOf(spec, launch),

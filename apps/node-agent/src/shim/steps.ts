@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { contractVariables, findBackend } from '@firecrew/backend';
 import { CodedError, codeOf } from '@firecrew/base';
 import { commandHarness } from '@firecrew/harness';
 import type { AttemptAnswer, Purpose } from '@firecrew/mission';
@@ -131,7 +130,7 @@ export async function runAgent(context: AttemptContext, round: number, signal: A
     agentFiles: spec.agent.files.map((file) => ({ name: file.name, hostPath: inputFile(context, file.blob.digest) })),
     paths: { workspace, taskFile: `${taskDir}/task.txt`, feedbackFile: `${taskDir}/feedback.txt`, agentDir },
     env: spec.agent.env,
-    contract: contractVariables(findBackend(spec.backend)),
+    contract: context.contract,
     ...(state.feedback === null ? {} : { feedback: state.feedback }),
   });
   if (plan.verdict === 'refused') return { type: 'failed', detail: plan.message, outcome: { kind: 'refused', reason: 'environment' } };

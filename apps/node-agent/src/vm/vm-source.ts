@@ -18,39 +18,56 @@ export interface VmSourceOptions {
   readonly clock: () => number;
 }
 
+/** What came of the look at one image. */
+interface Probed {
+  readonly key: string;
+  readonly atMs: number;
+  readonly artifacts: BootArtifacts;
+  readonly probe: DriverProbe;
+}
+
 /**
- * A driver whose VMs are made of what the image store names now. It is there while kernel, payload and image are, and one boot of
- * them has worked; a name that leads elsewhere is probed anew.
+ * A driver whose VMs are made of what the image store names now. An image can be booted while kernel, payload and itself are there, and one
+ * boot of them has worked; a name that leads elsewhere is probed anew.
  */
 export class VmSource implements Driver {
   readonly name: Driver['name'];
   readonly #options: VmSourceOptions;
-  #probed: { readonly key: string; readonly atMs: number; readonly artifacts: BootArtifacts; readonly probe: DriverProbe } | undefined;
+  /** By the reference of the image. */
+  readonly #probed = new Map<string, Probed>();
 
   constructor(options: VmSourceOptions) {
     this.name = options.name;
     this.#options = options;
   }
 
-  /** What a new attempt's VMs are made of; undefined while no probe has worked. */
-  get artifacts(): BootArtifacts | undefined {
-    return this.#probed?.probe.available === true ? this.#probed.artifacts : undefined;
+  /** What a new attempt's VMs of that image are made of, null for the default one; undefined while no probe of it has worked. */
+  artifactsOf(image: string | null): BootArtifacts | undefined {
+    const last = this.#probed.get(image ?? this.#options.references.image);
+    return last?.probe.available === true ? last.artifacts : undefined;
   }
 
+  /** Looks at the default image. */
   async probe(): Promise<DriverProbe> {
+    return await this.probeImage(this.#options.references.image);
+  }
+
+  async probeImage(image: string): Promise<DriverProbe> {
     const { store, references, driverOf, clock, statusOf } = this.#options;
     let artifacts: BootArtifacts;
     try {
-      artifacts = await findBootArtifacts(store, references);
+      artifacts = await findBootArtifacts(store, { ...references, image });
     } catch (error) {
-      this.#probed = undefined;
+      this.#probed.delete(image);
       return { available: false, isolation: 'vm', detail: [messageOf(error), statusOf(lackedBy(error))].filter(Boolean).join('; ') };
     }
     const key = Object.values(artifacts).join();
-    const last = this.#probed;
+    const last = this.#probed.get(image);
     if (last?.key === key && (last.probe.available || clock() - last.atMs < PROBE_AGAIN_MS)) return last.probe;
-    const probe = await driverOf(artifacts).probe();
-    this.#probed = { key, atMs: clock(), artifacts, probe };
+    // Two names of one image are one boot.
+    const same = [...this.#probed.values()].find((other) => other.key === key && other.probe.available);
+    const probe = same?.probe ?? (await driverOf(artifacts).probe());
+    this.#probed.set(image, { key, atMs: clock(), artifacts, probe });
     return probe;
   }
 

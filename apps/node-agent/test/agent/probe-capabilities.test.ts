@@ -1,7 +1,8 @@
 import { modelRoutesSchema } from '@firecrew/backend';
-import { nodeCapabilitiesSchema } from '@firecrew/protocol';
+import { type NodeBackend, nodeCapabilitiesSchema } from '@firecrew/protocol';
+import type { DriverProbe } from '@firecrew/vmm';
 import { describe, expect, it } from 'vitest';
-import { probeCapabilities } from '../../src/agent/probe-capabilities.ts';
+import { type ProbedDriver, probeCapabilities } from '../../src/agent/probe-capabilities.ts';
 
 describe('what a node says of its model routes', () => {
   it('is backend and format, and nothing of upstream, credential, certificates or prices', async () => {
@@ -15,12 +16,67 @@ describe('what a node says of its model routes', () => {
         models: ['secret-model'],
       },
     });
-    const said = await probeCapabilities([], '1', routes);
+    const said = await probeCapabilities({ drivers: [], backends: [], agentVersion: '1', modelRoutes: routes });
     expect(nodeCapabilitiesSchema.parse(said).modelRoutes).toEqual([{ backend: 'command', format: 'openai_chat' }]);
     expect(JSON.stringify(said)).not.toContain('secret');
   });
 
   it('is an empty list where it has none: silence is of nodes that do not know the field', async () => {
-    expect((await probeCapabilities([], '1')).modelRoutes).toEqual([]);
+    expect((await probeCapabilities({ drivers: [], backends: [], agentVersion: '1' })).modelRoutes).toEqual([]);
+  });
+});
+
+describe('which backends a node says that it can boot', () => {
+  const yes = (detail: string) => ({ available: true, isolation: 'vm', detail }) as const;
+  const no = (detail: string) => ({ available: false, isolation: 'vm', detail }) as const;
+  const backendOf = (name: string, image: string | null, drivers: NodeBackend['drivers'] = ['qemu']): NodeBackend => ({
+    name,
+    image,
+    drivers,
+    variables: [],
+  });
+  const backends = [
+    backendOf('command', null, ['process', 'qemu']),
+    backendOf('here', 'here'),
+    backendOf('absent', 'absent'),
+    backendOf('other', 'here', ['firecracker']),
+  ];
+  const imagesOf = (images: Record<string, DriverProbe>, own: DriverProbe): ProbedDriver => ({
+    name: 'qemu',
+    probe: async () => own,
+    probeImage: async (image) => images[image] ?? no(`nothing named ${image}`),
+  });
+  const say = async (driver: ProbedDriver) => {
+    const { drivers, unavailable } = await probeCapabilities({ drivers: [driver], backends, agentVersion: '1' });
+    return { drivers, unavailable };
+  };
+
+  it('is those whose image has booted, and it tells why another has not', async () => {
+    expect(await say(imagesOf({ here: yes('booted') }, yes('a probe boot worked')))).toEqual({
+      drivers: [
+        {
+          driver: 'qemu',
+          isolation: 'vm',
+          backends: ['command', 'here'],
+          detail: 'a probe boot worked',
+          lacking: [{ backend: 'absent', detail: 'nothing named absent' }],
+        },
+      ],
+      unavailable: [],
+    });
+  });
+
+  it('does not depend on the default image, which other backends run in', async () => {
+    expect((await say(imagesOf({ here: yes('booted') }, no('nothing named default')))).drivers).toMatchObject([{ backends: ['here'] }]);
+    const { drivers, unavailable } = await say(imagesOf({}, no('nothing named default')));
+    expect(drivers).toEqual([]);
+    expect(unavailable).toEqual([{ driver: 'qemu', detail: 'nothing named default' }]);
+  });
+
+  it('has none with an image where a driver has no images', async () => {
+    const driver: ProbedDriver = { name: 'qemu', probe: async () => yes('there') };
+    expect((await say(driver)).drivers).toMatchObject([
+      { backends: ['command'], lacking: [{ backend: 'here', detail: 'the driver has no images' }, { backend: 'absent' }] },
+    ]);
   });
 });

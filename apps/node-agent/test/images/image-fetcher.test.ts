@@ -73,7 +73,7 @@ function start(origin: ArtifactOrigin, wanted = [DEFAULT_REFERENCES]) {
   const tokens: string[] = [];
   const made: ImageFetcher = new ImageFetcher({
     store: join(folder, 'own'),
-    wanted,
+    wanted: () => wanted,
     originOf: (token) => {
       tokens.push(token);
       return origin;

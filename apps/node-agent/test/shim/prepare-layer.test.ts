@@ -108,6 +108,7 @@ async function newAttempt(
     spec,
     paths,
     events,
+    contract: [],
     lease: new Lease(clock, 1e9, clock()),
     gate: new EgressGate({ spec, leaseValid: () => true, audit: () => undefined, serverAddresses: [] }),
     model: new ModelGate({ launch: null, backend: spec.backend, leaseValid: () => true, event: () => undefined }),

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type ArtifactFacts, ArtifactNames, DEFAULT_REFERENCES, ImageStore } from '@firecrew/rootfs';
 import type { Driver } from '@firecrew/vmm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { KnownBackends } from '../../src/agent/known-backends.ts';
 import { probeCapabilities } from '../../src/agent/probe-capabilities.ts';
 import { VmSource } from '../../src/vm/vm-source.ts';
 
@@ -22,6 +23,8 @@ const PAYLOAD: ArtifactFacts = {
   nodeVersion: '24',
   unpackedBytes: 1,
 };
+
+const BACKENDS = new KnownBackends().all;
 
 /** Keeps an artifact under a name; its kind does not matter to a look by name. */
 async function keep(name: string): Promise<string> {
@@ -50,19 +53,19 @@ function sourceOf(statusOf: (reference: string) => string | undefined, reference
 describe('the source of VMs', () => {
   it('says what the store lacks and what is done about it, and is probed once all is there', async () => {
     const { source, probed } = sourceOf((reference) => (reference === 'kernel' ? 'it is on its way' : undefined));
-    const says = async () => (await probeCapabilities([source], '1')).unavailable;
+    const says = async () => (await probeCapabilities({ drivers: [source], backends: BACKENDS, agentVersion: '1' })).unavailable;
     expect(await says()).toEqual([{ driver: 'qemu', detail: `the store ${store} has nothing named kernel; it is on its way` }]);
     await keep('kernel');
     expect(await says()).toEqual([{ driver: 'qemu', detail: `the store ${store} has nothing named payload` }]);
     await keep('payload');
     const image = await keep('default');
-    expect(await probeCapabilities([source], '1')).toMatchObject({
+    expect(await probeCapabilities({ drivers: [source], backends: BACKENDS, agentVersion: '1' })).toMatchObject({
       unavailable: [],
       drivers: [{ driver: 'qemu', backends: ['command'], detail: 'a probe boot worked' }],
     });
     await source.probe();
     expect(probed).toEqual([image]);
-    expect(source.artifacts?.image).toBe(image);
+    expect(source.artifactsOf(null)?.image).toBe(image);
   });
 
   it('is made of ids as well, and of nothing that only its name is here of', async () => {
@@ -73,5 +76,20 @@ describe('the source of VMs', () => {
     await new ArtifactNames(store).set('default', image);
     const named = sourceOf(() => undefined, { kernel, payload, image: 'default' }).source;
     expect((await named.probe()).detail).toBe(`the store ${store} has no image ${image}, which default is`);
+  });
+
+  it('is probed once for each image that a backend names, and a VM is made of the one that its backend names', async () => {
+    const { source, probed } = sourceOf(() => undefined);
+    const [, , image] = [await keep('kernel'), await keep('payload'), await keep('default')];
+    const absent = await source.probeImage('tools');
+    expect(absent).toMatchObject({ available: false, detail: `the store ${store} has nothing named tools` });
+    const tools = await keep('tools');
+    await new ArtifactNames(store).set('same', tools);
+    for (const name of ['tools', 'same', 'tools', tools]) expect(await source.probeImage(name)).toMatchObject({ available: true });
+    expect([source.artifactsOf('tools')?.image, source.artifactsOf('same')?.image]).toEqual([tools, tools]);
+    expect(source.artifactsOf(null)).toBeUndefined();
+    await source.probe();
+    expect(probed).toEqual([tools, image]);
+    expect(source.artifactsOf(null)?.image).toBe(image);
   });
 });

@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream';
 import { byteKey, documentName, EMPTY_MARKER_NAME, emptyMarker, keepFiles, mimeTypeOf } from '@firecrew/artifact-capture';
-import { findBackend } from '@firecrew/backend';
 import { newId } from '@firecrew/base';
 import type { MissionRow, tables } from '@firecrew/store';
 import { readBlobEntries, readManifestOfBlob } from '@firecrew/workspace';
@@ -38,7 +37,8 @@ export async function storeDocuments(
     const before = await read('before.blob', trees.before);
     const after = await read('after.blob', trees.after);
     // Scaffolding is named by path and content; the manifest of a backend names paths, so it is what was placed there before the phase.
-    const placed = new Set(findBackend(row.spec.agent.backend).scaffolding.map((path) => byteKey(Buffer.from(path))));
+    const backend = context.policy.backends.find(({ name }) => name === row.spec.agent.backend);
+    const placed = new Set((backend?.scaffolding ?? []).map((path) => byteKey(Buffer.from(path))));
     const scaffolding = before.entries.filter((entry) => placed.has(byteKey(entry.path)));
     const { kept, leftOut, isEmpty } = keepFiles(after.entries, before.entries, scaffolding);
     const wanted = new Set(kept.slice(0, MAX_DOCUMENTS).map((entry) => byteKey(entry.path)));

@@ -121,10 +121,10 @@ function work(context: ServerContext, { phase, spec, driver, workspaceId, grant,
   const request = spec.phases[phase.position];
   if (request === undefined) throw new CodedError('base_missing', `phase ${phase.id} has no request`, { id: phase.id });
   const gate = gateOf(request);
-  const backend = findBackend(spec.agent.backend);
+  const backend = findBackend(spec.agent.backend, context.policy.backends);
   const { memoryMib = 1, diskMib = 1, vcpus = 1 } = resolveDemand(demandOf(backend), DEFAULT_SIZINGS[driver]);
   const ttlMs = config.lease.ttlMs;
-  const { revision: _, setupAllow, ...egress } = turnEgress(context.policy.policy, spec);
+  const { revision: _, setupAllow, ...egress } = turnEgress(context.policy, spec);
   return {
     task: request.task,
     setup:

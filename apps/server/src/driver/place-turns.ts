@@ -1,4 +1,4 @@
-import { findBackend } from '@firecrew/backend';
+import { type Backend, findBackend, whyLacking } from '@firecrew/backend';
 import { preferNode } from '@firecrew/mission';
 import {
   type BatchPlacement,
@@ -16,7 +16,7 @@ import {
   surveyNodes,
 } from '@firecrew/placement';
 import type { MissionEventBody, NodeCapabilities } from '@firecrew/protocol';
-import { type AttemptDemand, type Database, type Transaction, tables } from '@firecrew/store';
+import { type AttemptDemand, type Database, inTransaction, type Transaction, tables } from '@firecrew/store';
 import { and, asc, desc, eq, inArray, isNotNull, sql } from 'drizzle-orm';
 import type { ServerContext } from '../context.ts';
 import { budgetOf, readSeatNumbers } from '../seat-budgets.ts';
@@ -26,6 +26,9 @@ import { demandOf } from './demand-of.ts';
 const PLACER_LOCK = 0x4643_0001;
 /** Turns planned in one pass. */
 export const PLACE_BATCH = 500;
+
+/** Most that is told of why nothing can run a turn. */
+const DETAIL_MAX_CHARS = 2_000;
 
 interface WaitingTurn {
   readonly turnId: string;
@@ -42,11 +45,14 @@ interface WaitingTurn {
  * transaction under the placer's lock, so that two servers never give the same slot away.
  */
 export async function placeTurns(context: ServerContext): Promise<void> {
-  await context.db.transaction(async (tx) => {
+  await inTransaction(context.db, async (tx) => {
     const locked = await tx.execute<{ ok: boolean }>(sql`select pg_try_advisory_xact_lock(${PLACER_LOCK}) as ok`);
     if (locked.rows[0]?.ok !== true) return;
     const seats = await seatRooms(tx);
-    const waiting = await waitingTurns(tx, seats);
+    const all = await waitingTurns(tx, seats);
+    const isKnown = ({ spec }: WaitingTurn) => context.policy.backends.some(({ name }) => name === spec.agent.backend);
+    for (const turn of all) if (!isKnown(turn)) await refuseUnknown(context, tx, turn);
+    const waiting = all.filter(isKnown);
     if (waiting.length === 0) return;
     const nodes = await nodeRecords(context, tx);
     const preferred = await preferredNodes(tx, waiting);
@@ -61,7 +67,7 @@ export async function placeTurns(context: ServerContext): Promise<void> {
 
 /** All nodes as the placer sees them: what the fleet view shows, never a second computation. */
 export async function surveyFleet(context: ServerContext): Promise<{ survey: Survey; nodes: readonly KnownNode[] }> {
-  const nodes = await context.db.transaction((tx) => nodeRecords(context, tx));
+  const nodes = await inTransaction(context.db, (tx) => nodeRecords(context, tx));
   const need = { demand: {}, backends: ['command'], driverFloor: context.config.driverFloor } as const;
   return { survey: surveyNodes({ ...need, nodes: nodes.map((item) => item.record), nowMs: context.clock() }), nodes };
 }
@@ -189,7 +195,7 @@ async function nodeRecords(context: ServerContext, tx: Transaction | Database): 
       connected: link !== undefined,
       drivers: capabilities?.drivers.map((item) => item.driver) ?? [],
       images: Object.fromEntries(capabilities?.drivers.map((item) => [item.driver, item.backends]) ?? []),
-      modelRoutes: routesOf(capabilities),
+      modelRoutes: routesOf(context.policy.backends, capabilities),
       live: { status: 'known', vms: [] },
       reserved: claims,
       ...(row.idleBaselineMib === null ? {} : { rememberedBaselineMib: row.idleBaselineMib }),
@@ -208,11 +214,16 @@ async function nodeRecords(context: ServerContext, tx: Transaction | Database): 
   });
 }
 
-/** Which backends have a model route under each driver of a node: guests that nothing isolates are offered none. */
-function routesOf(capabilities: NodeCapabilities | null): NonNullable<NodeRecord['modelRoutes']> {
-  const backends = capabilities?.modelRoutes?.map(({ backend }) => backend) ?? [];
+/**
+ * Which backends have a model route under each driver of a node: guests that nothing isolates are offered none, and a route of another format
+ * than the manifest names is none.
+ */
+function routesOf(backends: readonly Backend[], capabilities: NodeCapabilities | null): NonNullable<NodeRecord['modelRoutes']> {
+  const formatOf = (name: string) => backends.find((backend) => backend.name === name)?.modelRoute?.format;
+  const routed = (capabilities?.modelRoutes ?? []).filter(({ backend, format }) => (formatOf(backend) ?? format) === format);
+  const names = routed.map(({ backend }) => backend);
   return Object.fromEntries(
-    capabilities?.drivers.filter(({ isolation }) => isolation !== 'none').map(({ driver }) => [driver, backends]) ?? [],
+    capabilities?.drivers.filter(({ isolation }) => isolation !== 'none').map(({ driver }) => [driver, names]) ?? [],
   );
 }
 
@@ -223,7 +234,7 @@ function commitmentOf({ driver: name, memoryMib, diskMib }: AttemptDemand): Omit
 }
 
 function toNeed(context: ServerContext, turn: WaitingTurn, nodes: readonly KnownNode[], preferred: string | undefined): BatchTurn {
-  const backend = findBackend(turn.spec.agent.backend);
+  const backend = findBackend(turn.spec.agent.backend, context.policy.backends);
   const demand = demandOf(backend);
   const driver: Driver | undefined = turn.spec.driver;
   const fallback = nodes.length === 0 ? undefined : driver;
@@ -232,7 +243,7 @@ function toNeed(context: ServerContext, turn: WaitingTurn, nodes: readonly Known
     demand,
     backends: [turn.spec.agent.backend],
     driverFloor: context.config.driverFloor,
-    modelRoute: turn.spec.needsModelRoute === true,
+    modelRoute: turn.spec.needsModelRoute === true || backend.modelRoute !== null,
     ...(fallback === undefined ? {} : { driver: fallback }),
     ...(preferred === undefined ? {} : { preferred }),
     ...(turn.seatId === null ? {} : { seatId: turn.seatId }),
@@ -259,7 +270,10 @@ async function settle(
     (placement.verdict === 'no_capable_node' && nodes.length > 0 && nodes.every((item) => item.record.drivers.length > 0))
   ) {
     const reason = placement.verdict;
-    const detail = placement.verdict === 'never_fits' ? placement.message : placement.howToFix;
+    const said = nodes.map(({ row: { name }, record }) => ({ name, capabilities: context.nodes.get(record.id)?.capabilities ?? null }));
+    const why = whyLacking({ name: turn.spec.agent.backend }, said);
+    const detail =
+      placement.verdict === 'never_fits' ? placement.message : [placement.howToFix, ...why].join('; ').slice(0, DETAIL_MAX_CHARS);
     await context.store.applyIn(tx, turn.missionId, {
       type: 'placement_refused',
       turnId: turn.turnId,
@@ -275,6 +289,16 @@ async function settle(
         ? ''
         : placement.message;
   await tellWaiting(context, tx, turn, placement.verdict, detail);
+}
+
+/** The manifest was taken from the server's configuration after the mission was made. */
+async function refuseUnknown(context: ServerContext, tx: Transaction, { missionId, turnId, spec }: WaitingTurn): Promise<void> {
+  await context.store.applyIn(tx, missionId, {
+    type: 'placement_refused',
+    turnId,
+    outcome: { kind: 'failed_to_start', reason: 'no_capable_node' },
+    detail: `the backend ${spec.agent.backend} is no longer among those of this server`,
+  });
 }
 
 async function reserve(

@@ -1,8 +1,17 @@
 import { createPublicKey } from 'node:crypto';
+import { backendAvailability } from '@firecrew/backend';
 import { CodedError, newId } from '@firecrew/base';
 import type { UnfitNode } from '@firecrew/placement';
-import { fleetViewSchema, joinReplySchema, joinRequestSchema, joinTokenReplySchema, type UnfitCause } from '@firecrew/protocol';
-import { tables } from '@firecrew/store';
+import {
+  apiPaths,
+  backendListSchema,
+  fleetViewSchema,
+  joinReplySchema,
+  joinRequestSchema,
+  joinTokenReplySchema,
+  type UnfitCause,
+} from '@firecrew/protocol';
+import { inTransaction, tables } from '@firecrew/store';
 import { and, eq, gt, isNull, sql } from 'drizzle-orm';
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
@@ -49,6 +58,20 @@ export function fleetRoutes(root: FastifyInstance, context: ServerContext): void
     return { freeSlots: survey.totalFreeSlots, nodes: views };
   });
 
+  app.get(apiPaths.backends, { schema: { response: { 200: backendListSchema } } }, async (request) => {
+    await findCaller(context.db, request);
+    const { nodes } = await surveyFleet(context);
+    const known = nodes.map(({ row: { id, name, capabilities } }) => {
+      const link = context.nodes.get(id);
+      return { id, name, online: link !== undefined, capabilities: link?.capabilities ?? capabilities };
+    });
+    const backends = context.policy.backends.map((backend) => {
+      const { name, label, image, drivers, hosts, modelRoute } = backend;
+      return { name, label, image, drivers, hosts, modelRoute, ...backendAvailability(backend, known) };
+    });
+    return { backends };
+  });
+
   app.post('/v1/join-tokens', { schema: { response: { 201: joinTokenReplySchema } } }, async (request, reply) => {
     await findCaller(context.db, request);
     const token = newToken();
@@ -65,7 +88,7 @@ export function fleetRoutes(root: FastifyInstance, context: ServerContext): void
     const { token, name, publicKey } = request.body;
     demandEd25519(publicKey);
     const nodeId = newId('node');
-    await context.db.transaction(async (tx) => {
+    await inTransaction(context.db, async (tx) => {
       // The claim and the node are one transaction: a token joins one node, whoever is first.
       const claimed = await tx
         .update(tables.joinTokens)

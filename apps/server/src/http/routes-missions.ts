@@ -134,7 +134,7 @@ async function demandSeatLives(tx: Transaction, id: string): Promise<void> {
 }
 
 function checkRequest(context: ServerContext, caller: Caller, body: CreateMission, id: string): PolicyWarning[] {
-  findBackend(body.agent.backend);
+  findBackend(body.agent.backend, context.policy.backends);
   const includedSecrets = body.repository.kind === 'upload' ? body.repository.includedSecrets : [];
   checkLearning(context.policy, { learn: body.learn, ofSeat: caller.seat !== undefined, includedSecrets });
   const warnings = judgeAsked(context.policy, body, id);

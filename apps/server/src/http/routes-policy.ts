@@ -35,12 +35,12 @@ export function policyRoutes(root: FastifyInstance, context: ServerContext): voi
     async (request) => {
       const { spec } = await ownMission(context, await findCaller(context.db, request), request.params.id);
       const { policy, origin } = context.policy;
-      return { ...describeReach({ policy, request: reachRequestOf(spec), ...request.query }, origin.source) };
+      return { ...describeReach({ policy, request: reachRequestOf(context.policy, spec), ...request.query }, origin.source) };
     },
   );
 
   app.get('/v1/missions/:id/policy', { schema: { params, response: { 200: policyExplanationSchema } } }, async (request) => {
     const { id, spec } = await ownMission(context, await findCaller(context.db, request), request.params.id);
-    return await explainMission(context, id, reachRequestOf(spec));
+    return await explainMission(context, id, reachRequestOf(context.policy, spec));
   });
 }

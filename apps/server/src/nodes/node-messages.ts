@@ -1,3 +1,4 @@
+import { nodeBackendOf } from '@firecrew/backend';
 import type { AttemptResult, NodeMessage } from '@firecrew/protocol';
 import { type AttemptKey, tables } from '@firecrew/store';
 import { and, eq, sql } from 'drizzle-orm';
@@ -34,6 +35,7 @@ export async function welcomeNode(context: ServerContext, node: ConnectedNode, h
     keep,
     drop,
     ...(context.config.images === null ? {} : { imagesToken }),
+    backends: context.policy.backends.map(nodeBackendOf),
   });
   // Whatever was changed while the link was down holds for its turns, too.
   await tellNode(context, node);

@@ -11,10 +11,11 @@ const MAX_TOLD = 5;
  * Judges what a mission asks for, before anything of it is stored, and gives what the policy leaves out. Throws `allow_list_invalid`,
  * `policy_rule_unknown`, `policy_too_large`, and for a mission that is strict `policy_above_ceiling`. `missionId` is that of a mission that is being made.
  */
-export function judgeAsked({ policy, origin }: Pick<PolicyDesk, 'policy' | 'origin'>, spec: Asked, missionId?: string): PolicyWarning[] {
-  checkAsked(policy, spec);
-  turnEgress(policy, spec);
-  const warnings = askedBeyond(policy, reachRequestOf(spec)).map((beyond) => warningOf(beyond, origin.source, missionId));
+export function judgeAsked(desk: Pick<PolicyDesk, 'policy' | 'origin' | 'backends'>, spec: Asked, missionId?: string): PolicyWarning[] {
+  const { policy, origin } = desk;
+  checkAsked(desk, spec);
+  turnEgress(desk, spec);
+  const warnings = askedBeyond(policy, reachRequestOf(desk, spec)).map((beyond) => warningOf(beyond, origin.source, missionId));
   if (spec.egress.strict === true && warnings.length > 0) {
     const told = warnings.slice(0, MAX_TOLD).map(({ message }) => message);
     if (warnings.length > told.length) told.push(`and ${warnings.length - told.length} more`);

@@ -1,4 +1,4 @@
-import { builtinBackends } from '@firecrew/backend';
+import { type Backend, loadBackends } from '@firecrew/backend';
 import { CodedError, messageOf } from '@firecrew/base';
 import type { OperatorPolicy } from '@firecrew/egress-policy';
 import {
@@ -16,11 +16,13 @@ import type { ServerConfig } from '../config.ts';
 
 export type ReloadResult = 'same' | 'replaced' | 'refused';
 
-type PolicyConfig = Pick<ServerConfig, 'policyFile' | 'ceiling'>;
+type PolicyConfig = Pick<ServerConfig, 'policyFile' | 'ceiling' | 'backends'>;
 
 /** Holds the operator's policy of this server: one that may be used takes the place of the one before as a whole, and no other does. */
 export class PolicyDesk {
   readonly #config: PolicyConfig;
+  /** All that there are: the builtin ones, and those of the configuration. */
+  readonly backends: readonly Backend[];
   readonly #log: Logger;
   #loaded: LoadedPolicy;
   /** What was wrong with the file at the last look, so that it is told once. */
@@ -33,6 +35,7 @@ export class PolicyDesk {
 
   private constructor(config: PolicyConfig, log: Logger, loaded: LoadedPolicy) {
     this.#config = config;
+    this.backends = loadBackends(config.backends);
     this.#log = log;
     this.#loaded = loaded;
   }
@@ -87,7 +90,7 @@ export class PolicyDesk {
       const text = await readPolicyText(policyFile);
       this.#text = text;
       if (text === seen && !anew) return this.fileIsGood ? 'same' : 'refused';
-      const loaded = await loadPolicyText(text, policyFile, loadOptions());
+      const loaded = await loadPolicyText(text, policyFile, loadOptions(this.backends));
       this.#fault = undefined;
       if (loaded.digest === before) return 'same';
       this.#loaded = loaded;
@@ -112,11 +115,11 @@ export class PolicyDesk {
   }
 }
 
-async function loadConfigured({ policyFile, ceiling }: PolicyConfig): Promise<LoadedPolicy> {
+async function loadConfigured({ policyFile, ceiling, backends }: PolicyConfig): Promise<LoadedPolicy> {
   if (policyFile === null) return policyOfCeiling(ceiling);
-  return await loadPolicyFile(policyFile, loadOptions());
+  return await loadPolicyFile(policyFile, loadOptions(loadBackends(backends)));
 }
 
-function loadOptions(): LoadOptions {
-  return { backends: builtinBackends.map(({ name }) => name), env: process.env };
+function loadOptions(backends: readonly Backend[]): LoadOptions {
+  return { backends: backends.map(({ name }) => name), env: process.env };
 }

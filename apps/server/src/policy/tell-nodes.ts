@@ -33,7 +33,7 @@ export async function tellNode(context: TellContext, node: ConnectedNode, turnId
 /** What cannot be said must not stay what it was: such a turn reaches nothing. */
 function egressNow({ policy, log }: TellContext, turnId: string, spec: CreateMission): TurnEgress {
   try {
-    return turnEgress(policy.policy, spec);
+    return turnEgress(policy, spec);
   } catch (error) {
     log.error({ turn: turnId, detail: messageOf(error) }, 'what the turn may reach cannot be said, so it reaches nothing');
     return noEgress();

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { findBackend } from '@firecrew/backend';
+import { type Backend, findBackend } from '@firecrew/backend';
 import { CodedError } from '@firecrew/base';
 import { formatAllowRule, type OperatorPolicy, type PartReach, POLICY_PARTS, type ReachRequest, reachOf } from '@firecrew/egress-policy';
 import { type CreateMission, MAX_ADDRESS_RULES, MAX_ALLOW_ENTRIES, type TurnEgress } from '@firecrew/protocol';
@@ -7,19 +7,27 @@ import { type CreateMission, MAX_ADDRESS_RULES, MAX_ALLOW_ENTRIES, type TurnEgre
 /** The part of a mission that says what it may reach. */
 export type Asked = Pick<CreateMission, 'egress' | 'learn'> & { readonly agent: { readonly backend: string } };
 
-/** What a mission asks for, and its backend by itself. */
-export function reachRequestOf(spec: Asked): ReachRequest {
+/** What the operator of a server says of all missions. */
+export interface ReachScope {
+  readonly policy: OperatorPolicy;
+  readonly backends: readonly Backend[];
+}
+
+/** What a mission asks for, and its backend by itself; one whose manifest is gone reaches nothing by itself. */
+export function reachRequestOf({ backends }: Pick<ReachScope, 'backends'>, spec: Asked): ReachRequest {
   return {
     backend: spec.agent.backend,
-    backendHosts: findBackend(spec.agent.backend).hosts,
+    backendHosts: backends.find(({ name }) => name === spec.agent.backend)?.hosts ?? [],
     asked: { setup: spec.egress.setupAllow, run: spec.egress.allow },
     learning: spec.learn !== undefined,
   };
 }
 
-/** Refuses a mission that asks for what means nothing. Throws `allow_list_invalid` and `policy_rule_unknown`. */
-export function checkAsked(policy: OperatorPolicy, spec: Asked): void {
-  const unusable = POLICY_PARTS.flatMap((part) => reachOf(policy, reachRequestOf(spec), part).unusable);
+/** Refuses a mission that asks for what means nothing. Throws `backend_unknown`, `allow_list_invalid` and `policy_rule_unknown`. */
+export function checkAsked(scope: ReachScope, spec: Asked): void {
+  const { policy } = scope;
+  findBackend(spec.agent.backend, scope.backends);
+  const unusable = POLICY_PARTS.flatMap((part) => reachOf(policy, reachRequestOf(scope, spec), part).unusable);
   const bad = unusable.filter(({ reason }) => reason === 'bad_entry');
   const told = (problems: typeof unusable) => problems.map(({ message }) => message).join('; ');
   if (bad.length > 0)
@@ -36,8 +44,9 @@ export function checkAsked(policy: OperatorPolicy, spec: Asked): void {
  * The effective lists of a mission's turns: ceiling ∩ (backend ∪ mission) for each part, cut to it already, and the union of both as the
  * bound that a node applies once more. Throws `policy_too_large`.
  */
-export function turnEgress(policy: OperatorPolicy, spec: Asked): TurnEgress {
-  const request = reachRequestOf(spec);
+export function turnEgress(scope: ReachScope, spec: Asked): TurnEgress {
+  const { policy } = scope;
+  const request = reachRequestOf(scope, spec);
   const [setup, run] = [reachOf(policy, request, 'setup'), reachOf(policy, request, 'run')];
   const [allow, setupAllow] = [textsOf(run), textsOf(setup)];
   const all = [...new Set([...allow, ...setupAllow])];

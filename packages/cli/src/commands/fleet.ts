@@ -43,10 +43,19 @@ export function renderFleet(fleet: FleetView): string[] {
       ({ driver, detail }) => `${cleanLine(node.name, 40)} cannot use ${driver}: ${cleanLine(detail, 300)}`,
     ),
   );
+  const lacking = fleet.nodes.flatMap((node) =>
+    (node.capabilities?.drivers ?? []).flatMap((driver) =>
+      (driver.lacking ?? []).map(
+        ({ backend, detail }) =>
+          `${cleanLine(node.name, 40)} cannot boot ${cleanLine(backend, 64)} with ${driver.driver}: ${cleanLine(detail, 300)}`,
+      ),
+    ),
+  );
   return [
     ...renderTable(['node', 'state', 'free', 'committed', 'drivers', 'model routes', 'about'], rows),
     '',
     ...unusable,
+    ...lacking,
     `${fleet.freeSlots} free ${fleet.freeSlots === 1 ? 'slot' : 'slots'}`,
   ];
 }

@@ -8,6 +8,7 @@ import { cleanLine } from '../render/clean-text.ts';
 import { renderTable } from '../render/table.ts';
 import { type AuditOwner, AuditRecords } from '../run/audit-records.ts';
 import { findMission } from '../run/find-mission.ts';
+import { readBackendFiles } from '../settings/backend-files.ts';
 import { readSettings } from '../settings/read-settings.ts';
 import { mergeSettings, type Settings, settingsOfEnvironment } from '../settings/settings.ts';
 import { type CommandContext, existingHomeOf } from './context.ts';
@@ -47,8 +48,11 @@ export async function policyCheckCommand(
       return tell(await client.checkPolicy(id, { host, port, part }));
     });
   }
-  const { policy, source } = await localPolicy(context, typeof options.policy === 'string' ? options.policy : undefined);
-  const backend = findBackend(typeof options.backend === 'string' ? options.backend : 'command');
+  const settings = settingsHere(context);
+  const backends = [...builtinBackends, ...readBackendFiles(settings.backends)];
+  const backend = findBackend(typeof options.backend === 'string' ? options.backend : 'command', backends);
+  const file = typeof options.policy === 'string' ? options.policy : undefined;
+  const { policy, source } = await localPolicy(context, settings, { file, backends: backends.map(({ name }) => name) });
   const request = { backend: backend.name, backendHosts: backend.hosts, asked: { setup: allow, run: allow } };
   const [unusable] = reachOf(policy, request, part).unusable;
   if (unusable !== undefined) throw new UsageError('usage_wrong', `--allow ${unusable.entry}: ${unusable.message}`, { id: unusable.entry });
@@ -56,11 +60,14 @@ export async function policyCheckCommand(
 }
 
 /** The policy of a file that is named, else that of the settings. Throws `policy_unreadable` and `policy_invalid`. */
-async function localPolicy(context: CommandContext, file: string | undefined): Promise<LoadedPolicy> {
-  const settings = file === undefined ? settingsHere(context) : undefined;
-  const path = file === undefined ? settings?.policyFile : resolve(context.cwd, file);
-  if (path == null) return policyOfCeiling(settings?.ceiling ?? null);
-  return await loadPolicyFile(path, { backends: builtinBackends.map(({ name }) => name), env: context.env });
+async function localPolicy(
+  context: CommandContext,
+  settings: Settings,
+  { file, backends }: { readonly file: string | undefined; readonly backends: readonly string[] },
+): Promise<LoadedPolicy> {
+  const path = file === undefined ? settings.policyFile : resolve(context.cwd, file);
+  if (path == null) return policyOfCeiling(settings.ceiling ?? null);
+  return await loadPolicyFile(path, { backends, env: context.env });
 }
 
 function settingsHere(context: CommandContext): Settings {

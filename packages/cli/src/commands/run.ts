@@ -50,9 +50,14 @@ async function runMission(context: CommandContext, prepared: PreparedMission, pl
   const { options } = prepared;
   const { home } = connection;
   const client = await clientOf(context, options, connection);
-  // What is refused for the policy is refused before anything leaves this machine.
-  if (options.strictPolicy || options.learn !== undefined)
-    await client.askPolicy({ egress: egressRequest(prepared), ...(options.learn === undefined ? {} : { learn: { ...options.learn } }) });
+  // What is refused for the policy, or its backend, is refused before anything leaves this machine.
+  const { backend, learn } = options;
+  if (options.strictPolicy || learn !== undefined || backend !== undefined)
+    await client.askPolicy({
+      egress: egressRequest(prepared),
+      ...(backend === undefined ? {} : { backend }),
+      ...(learn === undefined ? {} : { learn: { ...learn } }),
+    });
   const mission = await client.createMission(await uploadMission(prepared, client, place));
   if (prepared.tree !== undefined) rememberMission(home, mission.id, prepared.tree.repository.root);
   if (!options.wait) return announce(context, options, mission);

@@ -114,7 +114,7 @@ export function missionRequest(
     title: options.title ?? titleOf(task),
     repository,
     phases: prepared.phases,
-    agent: { command: agent.command, files: [...files] },
+    agent: { ...(options.backend === undefined ? {} : { backend: options.backend }), command: agent.command, files: [...files] },
     egress: egressRequest(prepared),
     ...(options.learn === undefined ? {} : { learn: { ...options.learn } }),
     allowUnisolated: options.allowUnisolated,

@@ -23,6 +23,8 @@ export interface RunOptions {
   readonly allowEmpty: boolean;
   /** Phases by a recipe rather than one that does the task. */
   readonly recipe: RecipeChoice | undefined;
+  /** What the agent runs as; the server's default where it is not named. */
+  readonly backend: string | undefined;
   readonly agentCommand: string;
   readonly agentFiles: readonly string[];
   /** Role whose seat the mission works under. */
@@ -81,6 +83,7 @@ export function readRunOptions(raw: Raw, env: Readonly<Record<string, string | u
     setupLayerFiles: readLayerFiles(raw),
     allowEmpty: raw.allowEmpty === true,
     recipe: readRecipe(raw),
+    backend: textOf(raw.backend),
     agentCommand,
     agentFiles: listOf(raw.agentFile),
     seat: readSeat(raw),

@@ -2,6 +2,7 @@ import { mkdirSync, rmSync, utimesSync } from 'node:fs';
 import { CodedError, isAlive, type ProcessIdentity, signalProcess } from '@firecrew/base';
 import type { Home } from '../home/open-home.ts';
 import { createFile, readText, replaceFile } from '../home/write-file.ts';
+import { checkBackends } from '../settings/backend-files.ts';
 import { type DatabaseChoice, readStarted, writeStarted } from '../settings/read-settings.ts';
 import { chooseDatabase, type DatabaseCall } from '../supervisor/choose-database.ts';
 import { OWN_DATABASE } from '../supervisor/decide-database.ts';
@@ -129,6 +130,8 @@ export function demandGeneration(found: FoundServer): void {
 
 async function startSupervisor(home: Home, options: EnsureOptions): Promise<ProcessIdentity | undefined> {
   const { paths } = home;
+  // Told here, before anything is started: the server would only say so in its log, again and again.
+  if (readJoined(home) === undefined) checkBackends(options.settings);
   const database = livingDatabase(home, options) ?? (await chooseDatabase(home, options));
   writeStarted(paths, { settings: options.settings, database });
   return startDetached({

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { egressProxySettingsSchema, modelRoutesSchema } from '@firecrew/backend';
+import { egressProxySettingsSchema, MAX_BACKENDS, modelRoutesSchema } from '@firecrew/backend';
 import { CodedError } from '@firecrew/base';
 import { addressRulesSchema, allowListSchema, driverSchema, durationMsSchema, imageReferenceSchema } from '@firecrew/protocol';
 import * as z from 'zod';
@@ -84,6 +84,7 @@ export const settingsSchema = z.strictObject({
   firecracker: firecrackerSchema.optional(),
   imageFetch: z.strictObject({ enabled: z.boolean().optional(), diskReserveMib: z.int().min(0).optional() }).optional(),
   setupLayers: setupLayersSchema.nullable().optional(),
+  backends: z.array(z.string().startsWith('/', 'must be an absolute path').max(4096)).max(MAX_BACKENDS).optional(),
   modelRoutes: modelRoutesSchema.optional(),
   egressProxy: egressProxySettingsSchema.nullable().optional(),
   seatIssuer: z.string().startsWith('/', 'must be an absolute path').nullable().optional(),
@@ -112,6 +113,7 @@ const NUMBERS: Readonly<Record<string, readonly [section: 'lease' | 'limits', ke
 export const SETTING_VARIABLES: readonly string[] = [
   ...Object.keys(NUMBERS),
   'FIRECREW_DRIVER_FLOOR',
+  'FIRECREW_BACKENDS',
   'FIRECREW_CEILING',
   'FIRECREW_POLICY_FILE',
   'FIRECREW_DATABASE_URL',
@@ -160,6 +162,8 @@ export function settingsOfEnvironment(env: Environment): Record<string, unknown>
   for (const [key, value] of Object.entries(plain)) if (value !== undefined) found[key] = value;
   const ceiling = set('FIRECREW_CEILING');
   if (ceiling !== undefined) found.ceiling = ceiling.split(',').map((entry) => entry.trim());
+  const backends = set('FIRECREW_BACKENDS');
+  if (backends !== undefined) found.backends = backends.split(',').map((file) => file.trim());
   const hostNames = set('FIRECREW_HOST_NAMES');
   if (hostNames !== undefined) found.hostNames = hostNames.split(',').map((name) => name.trim());
   const listen = set('FIRECREW_LISTEN');

@@ -3,6 +3,7 @@ import { CodedError } from '@firecrew/base';
 import * as z from 'zod';
 import type { Home } from '../home/open-home.ts';
 import { createFile, readState, readText, replaceFile } from '../home/write-file.ts';
+import { checkBackends } from '../settings/backend-files.ts';
 import type { Settings } from '../settings/settings.ts';
 import { ATTEMPT_OWNERS, serverAccount } from './server-account.ts';
 
@@ -45,6 +46,7 @@ export function readJoined(home: Home): Joined | undefined {
 export function writeServerConfig(home: Home, settings: Settings, database: DatabaseTarget): string {
   const { paths } = home;
   const { lease, git, limits } = settings;
+  const backends = checkBackends(settings);
   const config = {
     home: paths.server,
     homeId: home.homeId,
@@ -59,6 +61,7 @@ export function writeServerConfig(home: Home, settings: Settings, database: Data
     ...(settings.policyFile === undefined ? {} : { policyFile: settings.policyFile }),
     ...(lease === undefined ? {} : { lease: { ttlMs: lease.ttlMs ?? 300_000, renewEveryMs: lease.renewEveryMs ?? 20_000 } }),
     images: paths.images,
+    ...(backends.length === 0 ? {} : { backends }),
     ...(git === undefined ? {} : { git }),
     ...(settings.egressProxy === undefined ? {} : { egressProxy: settings.egressProxy }),
     ...(limits === undefined ? {} : { limits }),
