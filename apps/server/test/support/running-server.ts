@@ -26,6 +26,9 @@ export interface TestServer {
   stop(): Promise<void>;
 }
 
+/** Lines of the server's log that are shown with an answer that has no cause. */
+const SHOWN_ERRORS = 5;
+
 export interface CallOptions {
   readonly token?: string | null;
   readonly json?: unknown;
@@ -58,7 +61,9 @@ export async function startTestServer(overrides: Record<string, unknown> = {}, s
     ...overrides,
   });
   // A server that does not start leaves nothing behind either.
-  const starts = read.success ? startServer(read.data, pino({ level: 'silent' }), '0.0.0-test') : Promise.reject(read.error);
+  const errors: string[] = [];
+  const log = pino({ level: 'error' }, { write: (line: string) => void errors.push(line) });
+  const starts = read.success ? startServer(read.data, log, '0.0.0-test') : Promise.reject(read.error);
   const server = await starts.catch(async (error: unknown) => {
     await removeAll();
     throw error;
@@ -69,7 +74,12 @@ export async function startTestServer(overrides: Record<string, unknown> = {}, s
     nodeId,
     nodeKey: keys.privateKey,
     serverFile,
-    call: (method, path, options = {}) => call(server.url, token, method, path, options),
+    call: async (method, path, options = {}) => {
+      const reply = await call(server.url, token, method, path, options);
+      // What such an answer leaves out is what a failed test has to show.
+      if (reply.status === 500) process.stderr.write(`${method} ${path}: 500\n${errors.slice(-SHOWN_ERRORS).join('')}`);
+      return reply;
+    },
     addCaller: async (role, shareWorkspace) => {
       const connected = await connectDatabase({ connection: fresh.connection, schema: tables });
       const [own] = await connected.db.select().from(tables.workspaces);
