@@ -58,6 +58,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   'backend show': async (context, call) =>
     await (await import('./commands/backends.ts')).backendShowCommand(context, first(call), json(call)),
   fleet: async (context, call) => await (await import('./commands/fleet.ts')).fleetCommand(context, json(call)),
+  'node vms': async (context, call) => await (await import('./commands/fleet.ts')).nodeVmsCommand(context, json(call)),
   'node token': async (context, call) => await (await import('./commands/fleet.ts')).nodeTokenCommand(context, json(call)),
   'seat list': async (context, call) => await (await import('./commands/seats.ts')).seatListCommand(context, json(call)),
   'seat show': async (context, call) => await (await import('./commands/seat-show.ts')).seatShowCommand(context, first(call), json(call)),

@@ -1,6 +1,6 @@
 import type { FleetView } from '@firecrew/protocol';
 import { describe, expect, it } from 'vitest';
-import { renderFleet } from '../src/commands/fleet.ts';
+import { renderFleet, renderVms } from '../src/commands/fleet.ts';
 
 const NODE: FleetView['nodes'][number] = {
   id: 'nod_0000000000000000',
@@ -45,5 +45,32 @@ describe('the fleet', () => {
     const { unavailable: _none, ...earlier } = NODE.capabilities ?? { drivers: [], kvm: false, cpus: 1, platform: '', agentVersion: '' };
     const lines = renderFleet({ freeSlots: 1, nodes: [{ ...NODE, capabilities: earlier }] });
     expect(lines.filter((line) => line.includes('cannot use'))).toEqual([]);
+  });
+});
+
+describe('the VMs on the nodes', () => {
+  const vm = { turnId: 'trn_0000000000000001', attempt: 2, name: '1v', kind: 'check' as const };
+  const demand = { driver: 'qemu' as const, memoryMib: 1024, diskMib: 2048 };
+
+  it('are listed with what each is for, and a node that says nothing, or cannot, is not taken for an empty one', () => {
+    const lines = renderVms([
+      {
+        ...NODE,
+        vms: {
+          status: 'known',
+          vms: [
+            { ...vm, demand },
+            { ...vm, name: '1a\u001b[2J', kind: 'rescue', demand: null },
+          ],
+        },
+      },
+      { ...NODE, name: 'old' },
+      { ...NODE, name: 'mute', vms: { status: 'unknown', error: 'EIO\u001b[2J: the disk' } },
+    ]);
+    expect(lines.find((line) => line.includes(' 1v '))).toMatch(/^builder +trn_0000000000000001\.2 +1v +check +qemu +1024 MiB$/);
+    expect(lines.find((line) => line.includes(' rescue '))).toMatch(/ \? +\?$/);
+    expect(lines.slice(-2)).toEqual(['old has not said', expect.stringMatching(/^mute cannot say: EIO.*: the disk$/)]);
+    expect(lines.join('')).not.toContain('\u001b');
+    expect(renderVms([{ ...NODE, vms: { status: 'known', vms: [] } }])).toEqual(['no VMs']);
   });
 });

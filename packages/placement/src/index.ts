@@ -78,3 +78,4 @@ export {
   sizeDemand,
   VM_SIZING,
 } from './size-demand.ts';
+export { type LiveVm, slotCommitments } from './slot-commitments.ts';

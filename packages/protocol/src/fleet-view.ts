@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { nodeCapabilitiesSchema, nodeHealthSchema } from './node-link.ts';
+import { nodeCapabilitiesSchema, nodeHealthSchema, nodeVmsSchema } from './node-link.ts';
 import { countSchema, driverSchema, nodeIdSchema } from './values.ts';
 
 const mibSchema = countSchema.describe('`MiB`.');
@@ -25,6 +25,7 @@ export const nodeViewSchema = z.object({
   healthAgeMs: z.number().nullable(),
   health: nodeHealthSchema.nullable(),
   capabilities: nodeCapabilitiesSchema.nullable(),
+  vms: nodeVmsSchema.nullable().optional().describe('What is on it; null where it has not said.'),
   verdict: z.object({
     fit: z.boolean(),
     freeSlots: countSchema,

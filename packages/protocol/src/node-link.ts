@@ -39,6 +39,29 @@ export const nodeHealthSchema = z.object({
 });
 export type NodeHealth = z.infer<typeof nodeHealthSchema>;
 
+/** VMs that one report names. */
+export const MAX_NODE_VMS = 4096;
+
+/** A VM, or sandbox of the process driver, that is on a node: from before its boot until nothing of it is left. */
+export const nodeVmSchema = z.object({
+  turnId: turnIdSchema,
+  attempt: attemptSchema,
+  name: z.string().max(32).describe('Its own within the attempt, which has one at a time: round, purpose.'),
+  kind: z.enum(['agent', 'check', 'layer', 'rescue']).describe('What it is for; a rescue VM reads the disk of one that died.'),
+  demand: z
+    .object({ driver: driverSchema, memoryMib: z.int().min(1).max(4_194_304), diskMib: z.int().min(1).max(67_108_864) })
+    .nullable()
+    .describe('What it was given; null where the node cannot read that any more.'),
+});
+export type NodeVm = z.infer<typeof nodeVmSchema>;
+
+/** All that are on a node, or why it cannot say: that is never none. */
+export const nodeVmsSchema = z.discriminatedUnion('status', [
+  z.object({ status: z.literal('known'), vms: z.array(nodeVmSchema).max(MAX_NODE_VMS) }),
+  z.object({ status: z.literal('unknown'), error: z.string().max(500) }),
+]);
+export type NodeVms = z.infer<typeof nodeVmsSchema>;
+
 /** A complete view that replaces the one before; every key is always present. */
 export const nodeCapabilitiesSchema = z.object({
   drivers: z.array(
@@ -90,7 +113,11 @@ export const nodeMessageSchema = z.discriminatedUnion('t', [
       }),
     ),
   }),
-  z.object({ t: z.literal('health'), health: nodeHealthSchema }),
+  z.object({
+    t: z.literal('health'),
+    health: nodeHealthSchema,
+    vms: nodeVmsSchema.optional().describe('Absent: the node is one that does not say, and its open attempts are all that is known.'),
+  }),
   z.object({ t: z.literal('capabilities'), capabilities: nodeCapabilitiesSchema }),
   z.object({ t: z.literal('lease.renew'), id: z.int(), turns: z.array(z.object(key)) }),
   z.object({ t: z.literal('turn.accepted'), ...key }),

@@ -27,6 +27,7 @@ import { findServer } from './find-server.ts';
 import type { InstalledPrograms } from './install-programs.ts';
 import type { KnownBackends } from './known-backends.ts';
 import { type LaunchFacts, launchShim } from './launch-shim.ts';
+import { listVms } from './list-vms.ts';
 import { readHealth } from './read-health.ts';
 import { findServerAddresses } from './server-addresses.ts';
 import type { ServerConnections } from './server-connections.ts';
@@ -328,7 +329,8 @@ export class NodeAgent {
 
   async #reportHealth(): Promise<void> {
     await this.#shims.write();
-    this.#send({ t: 'health', health: await readHealth(this.#options.config.home) });
+    const health = await readHealth(this.#options.config.home);
+    this.#send({ t: 'health', health, vms: await listVms(this.#turns, (folder) => this.#keepers.get(folder)?.spec) });
   }
 
   /** Something that may change what this host can do has happened: it is looked at now, and reported where it did. */

@@ -1,14 +1,15 @@
 import { join } from 'node:path';
 import type { OpenLayer } from '@firecrew/rootfs';
 import { guestHealth, type Vm } from '@firecrew/vmm';
+import { vmFolderName } from '../turn-folder/vm-folder-name.ts';
 import { type AttemptContext, attemptMarker } from './attempt-context.ts';
 
-/** Boots a fresh VM of the attempt in the folder `v<name>` of its turn. What its guest opens towards the host goes to the egress gate. */
+/** Boots a fresh VM of the attempt in a folder of its turn. What its guest opens towards the host goes to the egress gate. */
 export async function bootVm(context: AttemptContext, name: string, layer: OpenLayer | null): Promise<Vm> {
   const { spec, paths } = context;
   return await context.driver.boot({
     vmId: `${spec.turnId}.${spec.iteration}.${spec.step}.${spec.attempt}.${name}`,
-    folder: join(paths.root, `v${name}`),
+    folder: join(paths.root, vmFolderName(name)),
     guestAgent: context.guestAgent,
     bindPaths: context.caller.binds,
     path: context.caller.path,

@@ -4,6 +4,7 @@ import type { AttemptAnswer, Purpose } from '@firecrew/mission';
 import { type LayerFile, type LayerKey, type OpenLayer, takeLayerLock } from '@firecrew/rootfs';
 import { putTree, type Vm } from '@firecrew/vmm';
 import { readBlobEntries, readManifestOfBlob } from '@firecrew/workspace';
+import { vmName } from '../turn-folder/vm-folder-name.ts';
 import type { AttemptContext, LayerPlace } from './attempt-context.ts';
 import { bootVm, proxyFault } from './boot-vm.ts';
 import { layerFilesOf, layerKeyOfSpec } from './layer-inputs.ts';
@@ -96,7 +97,7 @@ async function buildOnce(context: AttemptContext, { store }: LayerPlace, order: 
     if (made !== undefined) return made;
     const started = context.clock();
     await store.demandRoom(key, Date.now());
-    const vm = await bootVm(context, `${order.round}${order.purpose === 'agent' ? 'a' : 'v'}l`, null);
+    const vm = await bootVm(context, vmName(order.round, order.purpose, true), null);
     try {
       const disk = await build(context, vm, order, signal);
       demandSameReach(context);

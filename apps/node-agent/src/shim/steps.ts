@@ -8,6 +8,7 @@ import type { OpenLayer } from '@firecrew/rootfs';
 import { CHECK_FEEDBACK_BYTES, type CheckResult, checkInputsChanged, checkIsDue, decideRound, type Gate } from '@firecrew/stop-gate';
 import { rescueVmId, type Vm } from '@firecrew/vmm';
 import { readManifestOfBlob } from '@firecrew/workspace';
+import { vmName } from '../turn-folder/vm-folder-name.ts';
 import { type AttemptContext, type AttemptState, roundRecord, type StagedTree } from './attempt-context.ts';
 import { bootVm, proxyFault } from './boot-vm.ts';
 import { changedPaths, collectTree, commitChange, shownPath } from './collect-tree.ts';
@@ -57,7 +58,7 @@ const ENDED_AT_BOOT: readonly (string | undefined)[] = ['vm_ended_at_boot', 'vm_
 /** Boots a fresh VM, on the layer that was prepared for it. */
 export async function boot(context: AttemptContext, purpose: Purpose, round: number): Promise<AttemptAnswer> {
   const { state } = context;
-  state.vm = await bootOnLayer(context, `${round}${purpose === 'agent' ? 'a' : 'v'}`);
+  state.vm = await bootOnLayer(context, vmName(round, purpose));
   state.isolation = state.vm.isolation;
   const fault = await proxyFault(state.vm);
   if (fault !== undefined) return { type: 'failed', detail: fault, outcome: { kind: 'refused', reason: 'egress_down' } };

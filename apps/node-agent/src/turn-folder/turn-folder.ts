@@ -11,6 +11,7 @@ import {
   shimIdentitySchema,
   TURN_FOLDER,
   type TurnSpec,
+  turnIdSchema,
   turnSpecSchema,
 } from '@firecrew/protocol';
 import type * as z from 'zod';
@@ -49,6 +50,13 @@ export function turnPaths(root: string): TurnPaths {
 /** Name of the folder of an attempt, `turnId.attempt`. */
 export function turnFolderName(key: { readonly turnId: string; readonly attempt: number }): string {
   return `${key.turnId}.${key.attempt}`;
+}
+
+/** The attempt that a folder of that name is of; undefined for a name that is none. */
+export function readTurnFolderName(name: string): { readonly turnId: string; readonly attempt: number } | undefined {
+  const match = /^(.+)\.([1-9]\d{0,8})$/.exec(name);
+  const turnId = turnIdSchema.safeParse(match?.[1]);
+  return turnId.success ? { turnId: turnId.data, attempt: Number(match?.[2]) } : undefined;
 }
 
 /** Reads a folder's spec. Throws `folder_generation_unknown` for a newer folder, `spec_refused` for one that is not understood. */

@@ -19,6 +19,7 @@ import type { MissionEventBody, NodeCapabilities } from '@firecrew/protocol';
 import { type AttemptDemand, type Database, inTransaction, type Transaction, tables } from '@firecrew/store';
 import { and, asc, desc, eq, inArray, isNotNull, sql } from 'drizzle-orm';
 import type { ServerContext } from '../context.ts';
+import { liveVmsOf, slotOf } from '../nodes/live-vms.ts';
 import { budgetOf, readSeatNumbers } from '../seat-budgets.ts';
 import { demandOf } from './demand-of.ts';
 
@@ -184,7 +185,7 @@ async function nodeRecords(context: ServerContext, tx: Transaction | Database): 
     const claims = open
       .filter((item) => item.nodeId === row.id)
       .map((item) => ({
-        vmId: `${item.turnId}.${item.attempt}`,
+        vmId: slotOf(item),
         ...(item.demand === null ? {} : commitmentOf(item.demand)),
       }));
     const health = link?.health ?? null;
@@ -196,7 +197,7 @@ async function nodeRecords(context: ServerContext, tx: Transaction | Database): 
       drivers: capabilities?.drivers.map((item) => item.driver) ?? [],
       images: Object.fromEntries(capabilities?.drivers.map((item) => [item.driver, item.backends]) ?? []),
       modelRoutes: routesOf(context.policy.backends, capabilities),
-      live: { status: 'known', vms: [] },
+      live: liveVmsOf(link?.vms ?? null),
       reserved: claims,
       ...(row.idleBaselineMib === null ? {} : { rememberedBaselineMib: row.idleBaselineMib }),
       ...(health === null || link?.healthAtMs == null
@@ -239,7 +240,7 @@ function toNeed(context: ServerContext, turn: WaitingTurn, nodes: readonly Known
   const driver: Driver | undefined = turn.spec.driver;
   const fallback = nodes.length === 0 ? undefined : driver;
   return {
-    vmId: `${turn.turnId}.${turn.attempt + 1}`,
+    vmId: slotOf({ turnId: turn.turnId, attempt: turn.attempt + 1 }),
     demand,
     backends: [turn.spec.agent.backend],
     driverFloor: context.config.driverFloor,

@@ -46,6 +46,7 @@ export function fleetRoutes(root: FastifyInstance, context: ServerContext): void
         healthAgeMs: link?.healthAtMs == null ? null : Math.round(context.clock() - link.healthAtMs),
         health: link?.health ?? row.health,
         capabilities: link?.capabilities ?? row.capabilities,
+        vms: link?.vms ?? null,
         verdict: {
           fit: fit !== undefined,
           freeSlots: fit?.slots ?? 0,

@@ -118,6 +118,7 @@ class NodeConnection {
       capabilities: null,
       health: row.health,
       healthAtMs: null,
+      vms: null,
       lastEnd: null,
       imagesTokenHash: hashToken(imagesToken),
       told: new Set(),

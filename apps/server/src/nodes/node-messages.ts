@@ -7,6 +7,7 @@ import { driveMission } from '../driver/drive-mission.ts';
 import { workspaceIdOf } from '../driver/mission-facts.ts';
 import { recordAttemptEnd } from '../driver/record-attempt-end.ts';
 import { tellNode } from '../policy/tell-nodes.ts';
+import { hasRoomMore, slotOf, withoutSlot } from './live-vms.ts';
 import type { ConnectedNode } from './node-registry.ts';
 import { rememberIdle } from './remember-idle.ts';
 
@@ -49,7 +50,7 @@ export async function handleNodeMessage(context: ServerContext, node: ConnectedN
       node.send({ t: 'error', code: 'hello_repeated', message: 'this link has had its hello' });
       return;
     case 'health':
-      return await onHealth(context, node, message.health);
+      return await onHealth(context, node, message);
     case 'capabilities':
       node.capabilities = message.capabilities;
       await context.db.update(tables.nodes).set({ capabilities: message.capabilities }).where(eq(tables.nodes.id, node.id));
@@ -75,17 +76,19 @@ export async function handleNodeMessage(context: ServerContext, node: ConnectedN
 async function onHealth(
   context: ServerContext,
   node: ConnectedNode,
-  health: Extract<NodeMessage, { t: 'health' }>['health'],
+  { health, vms: said }: Extract<NodeMessage, { t: 'health' }>,
 ): Promise<void> {
-  const first = node.healthAtMs === null;
+  const vms = said ?? null;
+  const givesRoom = node.healthAtMs === null || hasRoomMore(node.vms, vms);
   node.health = health;
+  node.vms = vms;
   node.healthAtMs = context.clock();
   await context.db
     .update(tables.nodes)
     .set({ health, healthSeq: sql`${tables.nodes.healthSeq} + 1` })
     .where(eq(tables.nodes.id, node.id));
   await rememberIdle(context, node);
-  if (first) await wakeWaiting(context);
+  if (givesRoom) await wakeWaiting(context);
 }
 
 async function onRenew(context: ServerContext, node: ConnectedNode, message: Extract<NodeMessage, { t: 'lease.renew' }>): Promise<void> {
@@ -159,6 +162,8 @@ async function onOutcome(context: ServerContext, node: ConnectedNode, message: A
   if (mission !== undefined) {
     const missing = await missingOf(context, node, mission, key, result);
     if (missing !== undefined) return node.send({ t: 'error', ...missing });
+    // Before the end is recorded, which places what waits for this slot.
+    node.vms = withoutSlot(node.vms, slotOf(key));
     await recordAttemptEnd(context, mission, key, result);
   }
   node.send({ t: 'outcome.ack', ...key });

@@ -1,4 +1,4 @@
-import type { NodeCapabilities, NodeHealth, ServerMessage } from '@firecrew/protocol';
+import type { NodeCapabilities, NodeHealth, NodeVms, ServerMessage } from '@firecrew/protocol';
 
 /** A node whose link ends in this process. */
 export interface ConnectedNode {
@@ -13,6 +13,8 @@ export interface ConnectedNode {
   health: NodeHealth | null;
   /** Receiver's monotonic time of the newest health report, in `ms`. */
   healthAtMs: number | null;
+  /** What it said is on it, with that health report; null where it is one that does not say. */
+  vms: NodeVms | null;
   /** How many attempts of the node have ended, and when that number was first seen, in `ms` of the same clock; null where none has. */
   lastEnd: { readonly count: number; readonly atMs: number } | null;
   /** Attempts that this connection was told to start, as `turnId.attempt`. */

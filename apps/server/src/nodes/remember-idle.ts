@@ -2,6 +2,7 @@ import { BASELINE_SETTLE_MS, MAX_HEALTH_AGE_MS, rememberBaseline } from '@firecr
 import { tables } from '@firecrew/store';
 import { eq, sql } from 'drizzle-orm';
 import type { ServerContext } from '../context.ts';
+import { liveVmsOf } from './live-vms.ts';
 import type { ConnectedNode } from './node-registry.ts';
 
 /** Remembers what the host uses while it has no attempt: the floor of what it is charged later. */
@@ -23,7 +24,7 @@ export async function rememberIdle(context: Pick<ServerContext, 'db' | 'clock'>,
   const idle = rememberBaseline({
     node: {
       health: { atMs: node.healthAtMs, memoryTotalMib: node.health.memoryTotalMib, memoryUsedMib: node.health.memoryUsedMib },
-      live: { status: 'known', vms: [] },
+      live: liveVmsOf(node.vms),
       reserved: [],
       ...(row.known === null ? {} : { rememberedBaselineMib: row.known }),
     },

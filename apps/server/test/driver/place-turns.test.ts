@@ -1,4 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
+import type { NodeVms } from '@firecrew/protocol';
 import { startTestDatabase, type TestDatabaseServer } from '@firecrew/store/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { until as lookUntil } from '../support/ask.ts';
@@ -23,6 +24,8 @@ afterEach(async () => {
 
 interface NodeView {
   readonly id: string;
+  readonly online: boolean;
+  readonly vms?: NodeVms | null;
   readonly health: unknown;
   readonly capabilities: unknown;
   readonly verdict: {
@@ -192,5 +195,69 @@ describe('a mission that needs a model route', () => {
     const seen = await until(server.nodeId, ({ capabilities }) => JSON.stringify(capabilities).includes('anthropic_messages'));
     expect(seen.capabilities).toMatchObject({ modelRoutes: [route] });
     expect(JSON.stringify(seen)).not.toContain('secret.test');
+  });
+});
+
+describe('what a node says is on it', () => {
+  const health = { memoryTotalMib: 512 + 256 + 2 * 1024, memoryUsedMib: 0, diskFreeMib: 1_000_000, cpuPercent: 0, load1: 0 };
+  const vm = (key: { turnId: string; attempt: number }, name: string, memoryMib = 1024) => ({
+    ...{ turnId: key.turnId, attempt: key.attempt, name, kind: 'agent' as const },
+    demand: { driver: 'process' as const, memoryMib, diskMib: 2048 },
+  });
+  const say = (node: FakeNode, ...vms: ReturnType<typeof vm>[]) => node.send({ t: 'health', health, vms: { status: 'known', vms } });
+  const ORPHAN = { turnId: 'trn_0000000000000001', attempt: 1 };
+  const FILES = { 'a.txt': 'a\n' };
+
+  it('counts where no attempt explains it, and what waits is placed once it is gone', async () => {
+    const node = await connect(server, 2);
+    say(node, vm(ORPHAN, '1a'), vm(ORPHAN, '1v'));
+    const full = await until(server.nodeId, ({ verdict }) => verdict.freeSlots === 0);
+    expect(full.verdict.unfit).toMatchObject({ reason: 'at_capacity', committedMib: 2048 });
+    expect(full.vms).toMatchObject({
+      status: 'known',
+      vms: [
+        { ...ORPHAN, name: '1a' },
+        { ...ORPHAN, name: '1v' },
+      ],
+    });
+    const id = await create(1);
+    await lookUntil(
+      async () => (await server.call('GET', `/v1/missions/${id}`)).body as { readonly waiting: string | null },
+      ({ waiting }) => waiting?.startsWith('fleet_at_capacity: ') === true,
+    );
+    say(node, vm(ORPHAN, '1a'));
+    expect((await node.accept()).spec.missionId).toBe(id);
+  });
+
+  it('lies in the slot of its attempt, one at a time, until the node has reported the end of that', async () => {
+    const node = await connect(server, 2);
+    await create(1);
+    const first = await node.accept();
+    say(node, vm(first.spec, '1v'));
+    await until(server.nodeId, ({ vms, verdict }) => vms?.status === 'known' && vms.vms.length === 1 && verdict.freeSlots === 1);
+    say(node, vm(first.spec, '1a'), vm(first.spec, '1v'));
+    await until(server.nodeId, ({ verdict }) => verdict.freeSlots === 0);
+    const next = await create(1);
+    await node.finish(first, FILES);
+    expect((await node.accept()).spec.missionId).toBe(next);
+  });
+
+  it('is nothing that could be placed on where it cannot say, and that is not called full', async () => {
+    const node = await connect(server, 2);
+    node.send({ t: 'health', health, vms: { status: 'unknown', error: 'EIO: the disk' } });
+    const mute = await until(server.nodeId, ({ verdict }) => !verdict.fit);
+    expect(mute.verdict.unfit).toEqual({ reason: 'capacity_unknown', error: 'EIO: the disk' });
+    say(node);
+    await until(server.nodeId, ({ verdict }) => verdict.freeSlots === 2);
+  });
+
+  it.each<[string, unknown]>([
+    ['a VM that is of no turn', [{ ...vm(ORPHAN, '1a'), turnId: 'x' }]],
+    ['a negative size', [vm(ORPHAN, '1a', -1)]],
+    ['more than there can be', Array.from({ length: 4097 }, () => vm(ORPHAN, '1a'))],
+  ])('ends its link where it is %s', async (_what, vms) => {
+    const node = await connect(server, 2);
+    node.send({ t: 'health', health, vms: { status: 'known', vms } });
+    await until(server.nodeId, ({ online }) => !online);
   });
 });

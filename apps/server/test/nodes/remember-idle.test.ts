@@ -36,6 +36,7 @@ beforeEach(async () => {
     capabilities: null,
     health,
     healthAtMs: nowMs,
+    vms: null,
     lastEnd: null,
     imagesTokenHash: '',
     told: new Set(),
@@ -71,6 +72,16 @@ async function attempt(state: 'ended' | 'accepted', hours = 0): Promise<void> {
 
 describe('what a host uses while it is idle', () => {
   it('is remembered at once where no attempt has ever ended', async () => {
+    expect(await report(0, 500)).toBe(500);
+  });
+
+  it('is not what it uses while something is on it that no attempt explains, or while it cannot say', async () => {
+    const vm = { turnId: newId('turn'), attempt: 1, name: '1a', kind: 'agent', demand: null } as const;
+    node.vms = { status: 'known', vms: [vm] };
+    expect(await report(0, 500)).toBeNull();
+    node.vms = { status: 'unknown', error: 'EIO' };
+    expect(await report(0, 500)).toBeNull();
+    node.vms = { status: 'known', vms: [] };
     expect(await report(0, 500)).toBe(500);
   });
 

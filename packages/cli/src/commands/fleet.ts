@@ -34,6 +34,7 @@ export function renderFleet(fleet: FleetView): string[] {
     node.online ? (node.draining ? 'draining' : 'online') : 'offline',
     String(node.verdict.freeSlots),
     String(node.verdict.committed),
+    vmsOf(node),
     node.capabilities?.drivers.map((driver) => driver.driver).join(', ') ?? '-',
     routesOf(node),
     `${node.verdict.fit ? '' : 'unfit: '}${cleanLine(node.verdict.line, 120)}`,
@@ -52,7 +53,7 @@ export function renderFleet(fleet: FleetView): string[] {
     ),
   );
   return [
-    ...renderTable(['node', 'state', 'free', 'committed', 'drivers', 'model routes', 'about'], rows),
+    ...renderTable(['node', 'state', 'free', 'committed', 'vms', 'drivers', 'model routes', 'about'], rows),
     '',
     ...unusable,
     ...lacking,
@@ -60,11 +61,48 @@ export function renderFleet(fleet: FleetView): string[] {
   ];
 }
 
+/** How many VMs and sandboxes a node says are on it; of one that does not say, or cannot, nothing is known. */
+function vmsOf({ vms }: FleetView['nodes'][number]): string {
+  return vms?.status === 'known' ? String(vms.vms.length) : '?';
+}
+
 /** Backends that a node has a model route for, with their formats; of a node that does not say so nothing is known. */
 function routesOf({ capabilities }: FleetView['nodes'][number]): string {
   const routes = capabilities?.modelRoutes;
   if (routes === undefined) return '?';
   return routes.length === 0 ? '-' : routes.map(({ backend, format }) => `${cleanLine(backend, 40)} (${cleanLine(format, 40)})`).join(', ');
+}
+
+/** `firecrew node vms`: what is on each node, as the placer counts it. */
+export async function nodeVmsCommand(context: CommandContext, json: boolean): Promise<number> {
+  return await withServer(context, async ({ client }) => {
+    const { nodes } = await client.fleet();
+    if (json) context.out.line(JSON.stringify(nodes.map(({ id, name, vms = null }) => ({ id, name, vms }))));
+    else for (const line of renderVms(nodes)) context.out.line(line);
+    return 0;
+  });
+}
+
+/** The VMs of all nodes as a table; a node that cannot say has a line of its own. */
+export function renderVms(nodes: FleetView['nodes']): string[] {
+  const rows = nodes.flatMap(({ name, vms }) =>
+    vms?.status !== 'known'
+      ? []
+      : vms.vms.map((vm) => [
+          cleanLine(name, 40),
+          `${vm.turnId}.${vm.attempt}`,
+          cleanLine(vm.name, 32),
+          vm.kind,
+          vm.demand?.driver ?? '?',
+          vm.demand === null ? '?' : `${vm.demand.memoryMib} MiB`,
+        ]),
+  );
+  const silent = nodes.flatMap(({ name, vms }) => {
+    if (vms?.status === 'known') return [];
+    return [`${cleanLine(name, 40)} ${vms == null ? 'has not said' : `cannot say: ${cleanLine(vms.error, 300)}`}`];
+  });
+  const table = rows.length === 0 ? ['no VMs'] : renderTable(['node', 'attempt', 'vm', 'what for', 'driver', 'memory'], rows);
+  return [...table, ...silent];
 }
 
 /** `firecrew node token` */

@@ -13,7 +13,11 @@ export function addBackends(program: Command, command: AddCommand): void {
 /** The commands of the nodes of a server. */
 export function addFleet(program: Command, command: AddCommand): void {
   command(program, 'fleet', 'show the nodes and their capacity').addOption(json()).addHelpText('after', '\nExample:\n  $ firecrew fleet');
-  const node = program.command('node').description('let hosts join a server, and take them out of use').exitOverride();
+  const node = program
+    .command('node')
+    .description('show what is on hosts, let them join a server, and take them out of use')
+    .exitOverride();
+  command(node, 'vms', 'list the VMs and sandboxes on the nodes', 'node vms').addOption(json());
   command(node, 'token', 'make a token with which one more host can join', 'node token').addOption(json());
   command(node, 'drain <id>', 'place nothing more on a node; what runs there goes on', 'node drain')
     .addOption(json())
