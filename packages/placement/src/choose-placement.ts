@@ -25,8 +25,8 @@ export interface Survey {
 }
 
 /**
- * The placer's answer. `never_fits` and `no_capable_node` are permanent; the two of the fleet, the one of the seat and that of the model route
- * queue the turn.
+ * The placer's answer. `never_fits` and `no_capable_node` are permanent; the two of the fleet, the one of the seat, that of the model route and
+ * that of the image queue the turn.
  */
 export type Placement =
   | SeatBusy
@@ -46,6 +46,7 @@ export type Placement =
       readonly report: readonly string[];
     }
   | { readonly verdict: 'no_node_with_model_route'; readonly transient: true; readonly message: string; readonly report: readonly string[] }
+  | { readonly verdict: 'image_on_its_way'; readonly transient: true; readonly message: string; readonly report: readonly string[] }
   | { readonly verdict: 'never_fits'; readonly transient: false; readonly message: string; readonly report: readonly string[] }
   | {
       readonly verdict: 'fleet_at_capacity';
@@ -130,6 +131,11 @@ export function refusePlacement(verdicts: readonly NodeVerdict[], request: Place
   if (capable.length === 0 && unrouted > 0) {
     const message = `The turn needs a model route, and no node has one for ${request.backends.join(', ')}: ${unrouted} ${nodes(unrouted)} could run it otherwise. Name the route in \`modelRoutes\` of a node; the turn waits for it.`;
     return { verdict: 'no_node_with_model_route', transient: true, message, report };
+  }
+  const awaiting = unfit.filter((node) => node.awaitsImage);
+  if (capable.length === 0 && awaiting.length > 0) {
+    const message = `No node can boot ${request.backends.join(', ')} yet: ${awaiting.map(({ name }) => name).join(', ')} ${awaiting.length === 1 ? 'is' : 'are'} getting what it boots from. The turn waits for it.`;
+    return { verdict: 'image_on_its_way', transient: true, message, report };
   }
   if (capable.length === 0) {
     return { verdict: 'no_capable_node', transient: false, backends: request.backends, howToFix: howToFix(unfit, request), report };

@@ -43,6 +43,8 @@ export type UnfitNode = UnfitCause & {
   readonly capable: boolean;
   /** True where the node lacks nothing for such a turn but a model route. */
   readonly lacksRoute: boolean;
+  /** True where it is getting every image that it lacks for such a turn. */
+  readonly awaitsImage: boolean;
   /** The reason with its numbers, one line. */
   readonly detail: string;
 };
@@ -56,7 +58,8 @@ export function judgeNode(node: NodeRecord, need: PlacementNeed, sizings: Sizing
   const missing = missingOf(node, need);
   const lacksRoute = missing?.kind === 'route';
   const { id, name } = node;
-  const unfit: Unfit = (cause, detail, capable = true) => ({ fit: false, id, name, capable, lacksRoute, detail, ...cause });
+  const awaitsImage = missing !== undefined && !lacksRoute && isComing(node, need);
+  const unfit: Unfit = (cause, detail, capable = true) => ({ fit: false, id, name, capable, lacksRoute, awaitsImage, detail, ...cause });
   if (node.draining) return unfit({ reason: 'draining' }, 'draining', missing === undefined);
   if (driver === undefined || missing !== undefined) return unfit({ reason: 'not_capable' }, missing?.detail ?? 'no driver', false);
   if (!node.connected) return unfit({ reason: 'not_connected' }, 'not connected');
@@ -124,10 +127,21 @@ function weigh(
   };
 }
 
+/** Whether under one allowed driver every image is there or on its way. */
+function isComing(node: NodeRecord, need: PlacementNeed): boolean {
+  return allowedDrivers(need).some((driver) => {
+    const coming = node.comingImages?.[driver] ?? [];
+    return coming.length > 0 && missingImages(node, need, driver).every((backend) => coming.includes(backend));
+  });
+}
+
+function allowedDrivers(need: PlacementNeed): readonly Driver[] {
+  return DRIVERS.filter((driver) => meetsFloor(driver, need.driverFloor) && (need.driver === undefined || need.driver === driver));
+}
+
 /** The strongest driver of the node that is allowed, asked for and has every image; where none has, the strongest without. */
 function driverOf(node: NodeRecord, need: PlacementNeed): Driver | undefined {
-  const allowed = DRIVERS.filter((driver) => meetsFloor(driver, need.driverFloor) && (need.driver === undefined || need.driver === driver));
-  const offered = allowed.filter((driver) => node.drivers.includes(driver));
+  const offered = allowedDrivers(need).filter((driver) => node.drivers.includes(driver));
   return offered.findLast((driver) => missingImages(node, need, driver).length === 0) ?? offered.at(-1);
 }
 

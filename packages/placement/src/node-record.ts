@@ -48,6 +48,8 @@ export interface NodeRecord {
   readonly drivers: readonly Driver[];
   /** Backend keys that the node can boot, by driver; empty where it never reported. */
   readonly images: Readonly<Partial<Record<Driver, readonly string[]>>>;
+  /** Backends, by driver, whose image the node is getting now, or the driver itself with it; absent where it never said. */
+  readonly comingImages?: Readonly<Partial<Record<Driver, readonly string[]>>>;
   /** Backends that guests of a driver have a model route for; absent where the node never said, which is as none. */
   readonly modelRoutes?: Readonly<Partial<Record<Driver, readonly string[]>>>;
   readonly health?: HealthReading;

@@ -97,6 +97,36 @@ describe('the answer without a node', () => {
     });
   });
 
+  describe('to a turn whose image a node is getting', () => {
+    const need = { backends: ['a'] } as const;
+    const coming = (over: Partial<NodeRecord> = {}) => node({ images: {}, comingImages: { firecracker: ['a'] }, ...over });
+
+    it.each<[string, Partial<NodeRecord>, Partial<PlacementRequest>]>([
+      ['it', {}, {}],
+      ['it, and the driver with it', { drivers: ['process'] }, {}],
+      ['one of two', { images: { firecracker: ['b'] } }, { backends: ['a', 'b'] }],
+    ])('is to wait where that is %s', (_, over, more) => {
+      const answer = choosePlacement(request([coming(over), node({ id: 'z', images: {} })], { ...need, ...more }));
+      expect(answer).toMatchObject({ verdict: 'image_on_its_way', transient: true, message: expect.stringContaining('a') });
+    });
+
+    it.each<[string, Partial<NodeRecord>, Partial<PlacementRequest>]>([
+      ['another', { comingImages: { firecracker: ['b'] } }, {}],
+      ['one of two, and the other is nowhere', {}, { backends: ['a', 'c'] }],
+      ['for a driver that the turn may not have', { comingImages: { process: ['a'] } }, { driverFloor: 'qemu' }],
+      ['for another driver than it asks for', {}, { driver: 'qemu' }],
+      ['none', { comingImages: {} }, {}],
+    ])('is none where that is %s', (_, over, more) => {
+      expect(choosePlacement(request([coming(over)], { ...need, ...more })).verdict).toBe('no_capable_node');
+    });
+
+    it('is a node that has it, be it full', () => {
+      const held = node({ id: 'h', images: { firecracker: ['a'] } });
+      expect(choosePlacement(request([coming(), held], need))).toMatchObject({ verdict: 'chosen', nodeId: 'h' });
+      expect(choosePlacement(request([coming(), { ...held, reserved: vms(40) }], need)).verdict).toBe('fleet_at_capacity');
+    });
+  });
+
   it('is permanent when the demand exceeds every capable empty node', () => {
     expect(choosePlacement(request([node(), full], { demand: { memoryMib: 100_000 } }))).toMatchObject({
       verdict: 'never_fits',

@@ -192,8 +192,16 @@ describe('the numbers of a reason', () => {
   ];
 
   it.each(causes.map(([record, cause]) => ({ ...cause, record, cause })))('$reason, all of them', ({ record, cause }) => {
-    const { fit, id, name, capable, lacksRoute, detail, ...rest } = judge(record) as UnfitNode;
-    expect([fit, id, name, typeof capable, lacksRoute, typeof detail]).toEqual([false, 'nod_a', 'alpha', 'boolean', false, 'string']);
+    const { fit, id, name, capable, lacksRoute, awaitsImage, detail, ...rest } = judge(record) as UnfitNode;
+    expect([fit, id, name, typeof capable, lacksRoute, awaitsImage, typeof detail]).toEqual([
+      false,
+      'nod_a',
+      'alpha',
+      'boolean',
+      false,
+      false,
+      'string',
+    ]);
     expect(rest).toEqual(cause);
   });
 

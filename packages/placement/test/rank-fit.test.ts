@@ -5,7 +5,8 @@ import { compareFit, rankFit } from '../src/rank-fit.ts';
 
 const verdict = (index: number, slots: number, headroomPercent: number): NodeVerdict => {
   const named = { id: `n${index}`, name: `n${index}` };
-  if (slots === 0) return { fit: false, ...named, reason: 'not_connected', capable: true, lacksRoute: false, detail: 'away' };
+  if (slots === 0)
+    return { fit: false, ...named, reason: 'not_connected', capable: true, lacksRoute: false, awaitsImage: false, detail: 'away' };
   const claim = { memoryMib: 1024, diskMib: 1024 };
   const room = { committed: 0, usedMib: 0, totalMib: 1, diskFreeMib: 1 };
   return { fit: true, ...named, driver: 'process', claim, slots, headroomPercent, ...room };

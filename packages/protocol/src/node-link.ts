@@ -62,6 +62,8 @@ export const nodeVmsSchema = z.discriminatedUnion('status', [
 ]);
 export type NodeVms = z.infer<typeof nodeVmsSchema>;
 
+const comingSchema = z.boolean().optional().describe('True where the node is getting what it lacks; a turn that needs it may wait.');
+
 /** A complete view that replaces the one before; every key is always present. */
 export const nodeCapabilitiesSchema = z.object({
   drivers: z.array(
@@ -71,14 +73,14 @@ export const nodeCapabilitiesSchema = z.object({
       backends: z.array(z.string()).describe('Backends this node can boot with the driver.'),
       detail: z.string().describe('Version, or why the isolation is what it is.'),
       lacking: z
-        .array(z.object({ backend: z.string().max(64), detail: z.string().max(2000) }))
+        .array(z.object({ backend: z.string().max(64), detail: z.string().max(2000), coming: comingSchema }))
         .max(64)
         .optional()
         .describe('Backends with images that it cannot boot now, and why; always present from nodes that know the field.'),
     }),
   ),
   unavailable: z
-    .array(z.object({ driver: driverSchema, detail: z.string().max(2000) }))
+    .array(z.object({ driver: driverSchema, detail: z.string().max(2000), coming: comingSchema }))
     .optional()
     .describe('Drivers that are configured and cannot be used now, and why; always present from nodes that know the field.'),
   modelRoutes: z

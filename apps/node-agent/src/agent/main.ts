@@ -141,8 +141,7 @@ function firecrackerSourceOf({ firecracker, home }: NodeConfig, fetchers: Fetche
 
 function placeOf(settings: BootReferences & { readonly store: string }, fetchers: Fetchers) {
   const { store } = settings;
-  const statusOf = (reference: string) => fetchers.get(store)?.statusOf(reference);
-  return { store, references: settings, statusOf, clock: () => performance.now() };
+  return { store, references: settings, fetcher: fetchers.get(store), clock: () => performance.now() };
 }
 
 /** The bundles of shim, credential broker and guest agent: beside the bundle of this program, or as the build of a checkout leaves them; and the Node that runs now. */

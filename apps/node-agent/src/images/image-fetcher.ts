@@ -64,6 +64,13 @@ export class ImageFetcher {
     return this.#said.get(reference);
   }
 
+  /** Whether something that the store lacks may be there soon: it is being fetched, or will be, and nothing was found that speaks against it. */
+  isComing(reference: string): boolean {
+    if (this.#token === undefined) return false;
+    const state = this.#states.get(reference);
+    return state === undefined || (state.failures > 0 && state.dueMs !== null);
+  }
+
   /** A link to the server is up; `token` fetches images over it, and is undefined where the server offers none. Failures before count no more. */
   linked(token: string | undefined): void {
     this.#token = token;

@@ -1,6 +1,7 @@
 import { CodedError, messageOf } from '@firecrew/base';
 import { type BootArtifacts, type BootReferences, findBootArtifacts } from '@firecrew/rootfs';
 import type { BootSpec, Driver, DriverProbe, Vm } from '@firecrew/vmm';
+import type { ImageFetcher } from '../images/image-fetcher.ts';
 
 /** Time after which a driver that does not boot here is tried again, in `ms`: a probe boot costs seconds. */
 export const PROBE_AGAIN_MS = 600_000;
@@ -11,12 +12,18 @@ export interface VmSourceOptions {
   /** Root of the image store, and what of it VMs are made of. */
   readonly store: string;
   readonly references: BootReferences;
-  /** What is happening about something that the store lacks, for a person. */
-  readonly statusOf: (reference: string) => string | undefined;
+  /** What is happening about something that the store lacks, for a person, and whether it may be there soon. */
+  readonly fetcher: Pick<ImageFetcher, 'statusOf' | 'isComing'> | undefined;
   readonly driverOf: (artifacts: BootArtifacts) => Driver;
   /** Time in `ms` that never goes back. */
   readonly clock: () => number;
 }
+
+/** What a look at an image says. */
+export type ImageProbe = DriverProbe & {
+  /** True where what it lacks may be there soon. */
+  readonly coming?: boolean;
+};
 
 /** What came of the look at one image. */
 interface Probed {
@@ -48,18 +55,20 @@ export class VmSource implements Driver {
   }
 
   /** Looks at the default image. */
-  async probe(): Promise<DriverProbe> {
+  async probe(): Promise<ImageProbe> {
     return await this.probeImage(this.#options.references.image);
   }
 
-  async probeImage(image: string): Promise<DriverProbe> {
-    const { store, references, driverOf, clock, statusOf } = this.#options;
+  async probeImage(image: string): Promise<ImageProbe> {
+    const { store, references, driverOf, clock, fetcher } = this.#options;
     let artifacts: BootArtifacts;
     try {
       artifacts = await findBootArtifacts(store, { ...references, image });
     } catch (error) {
       this.#probed.delete(image);
-      return { available: false, isolation: 'vm', detail: [messageOf(error), statusOf(lackedBy(error))].filter(Boolean).join('; ') };
+      const lacked = lackedBy(error);
+      const detail = [messageOf(error), lacked === undefined ? undefined : fetcher?.statusOf(lacked)].filter(Boolean).join('; ');
+      return { available: false, isolation: 'vm', detail, coming: lacked !== undefined && fetcher?.isComing(lacked) === true };
     }
     const key = Object.values(artifacts).join();
     const last = this.#probed.get(image);
@@ -77,6 +86,6 @@ export class VmSource implements Driver {
   }
 }
 
-function lackedBy(error: unknown): string {
-  return error instanceof CodedError && error.code === 'image_unknown' ? (error.id ?? '') : '';
+function lackedBy(error: unknown): string | undefined {
+  return error instanceof CodedError && error.code === 'image_unknown' ? error.id : undefined;
 }

@@ -1,8 +1,8 @@
 import { modelRoutesSchema } from '@firecrew/backend';
 import { type NodeBackend, nodeCapabilitiesSchema } from '@firecrew/protocol';
-import type { DriverProbe } from '@firecrew/vmm';
 import { describe, expect, it } from 'vitest';
 import { type ProbedDriver, probeCapabilities } from '../../src/agent/probe-capabilities.ts';
+import type { ImageProbe } from '../../src/vm/vm-source.ts';
 
 describe('what a node says of its model routes', () => {
   it('is backend and format, and nothing of upstream, credential, certificates or prices', async () => {
@@ -41,7 +41,7 @@ describe('which backends a node says that it can boot', () => {
     backendOf('absent', 'absent'),
     backendOf('other', 'here', ['firecracker']),
   ];
-  const imagesOf = (images: Record<string, DriverProbe>, own: DriverProbe): ProbedDriver => ({
+  const imagesOf = (images: Record<string, ImageProbe>, own: ImageProbe): ProbedDriver => ({
     name: 'qemu',
     probe: async () => own,
     probeImage: async (image) => images[image] ?? no(`nothing named ${image}`),
@@ -64,6 +64,17 @@ describe('which backends a node says that it can boot', () => {
       ],
       unavailable: [],
     });
+  });
+
+  it('says of one that it lacks whether that is on its way', async () => {
+    const driver = imagesOf({ here: { ...no('being fetched'), coming: true } }, yes('there'));
+    expect((await say(driver)).drivers[0]?.lacking).toEqual([
+      { backend: 'here', detail: 'being fetched', coming: true },
+      { backend: 'absent', detail: 'nothing named absent' },
+    ]);
+    expect((await say(imagesOf({}, { ...no('being fetched'), coming: true }))).unavailable).toEqual([
+      { driver: 'qemu', detail: 'being fetched', coming: true },
+    ]);
   });
 
   it('does not depend on the default image, which other backends run in', async () => {

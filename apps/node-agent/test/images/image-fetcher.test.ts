@@ -106,10 +106,12 @@ describe('the fetcher of an image store', () => {
   it('does nothing before there is a link, and says so where the server offers nothing', async () => {
     const { fetcher: made, changes, tokens } = start(originOf());
     expect(made.statusOf('kernel')).toBe(undefined);
+    expect(made.isComing('kernel')).toBe(false);
     made.linked(undefined);
     await expect.poll(() => made.statusOf('default')).toBe('its server offers no images');
-    expect([tokens, changes.length]).toEqual([[], 3]);
+    expect([tokens, changes.length, made.isComing('kernel')]).toEqual([[], 3, false]);
     made.linked('a-token');
+    expect(made.isComing('kernel')).toBe(true);
     await expect.poll(lacked).toEqual([]);
   });
 
@@ -123,6 +125,7 @@ describe('the fetcher of an image store', () => {
     made.linked('a-token');
     await expect.poll(lacked).toEqual(['payload']);
     await expect.poll(() => made.statusOf('payload')).toBe('it was not fetched from the server: the line is dead (image_transfer_broken)');
+    expect(made.isComing('payload')).toBe(true);
     isBroken = false;
     made.linked('another-token');
     await expect.poll(lacked).toEqual([]);
@@ -147,7 +150,7 @@ describe('the fetcher of an image store', () => {
     };
     await expect.poll(later).toContain('is not tried again before the link to the server is made anew');
     for (let times = 0; times < 20; times += 1) await later();
-    expect([tries, await lacked()]).toEqual([8, ['payload']]);
+    expect([tries, await lacked(), made.isComing('payload')]).toEqual([8, ['payload'], false]);
     made.linked('another-token');
     await expect.poll(() => tries).toBe(9);
   });

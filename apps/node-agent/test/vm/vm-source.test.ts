@@ -38,6 +38,7 @@ async function keep(name: string): Promise<string> {
 
 /** A source with a driver that is probed with what was found. */
 function sourceOf(statusOf: (reference: string) => string | undefined, references = DEFAULT_REFERENCES) {
+  const fetcher = { statusOf, isComing: (reference: string) => statusOf(reference) !== undefined };
   const probed: string[] = [];
   const driverOf = (artifacts: { readonly image: string }): Driver => ({
     name: 'qemu',
@@ -47,14 +48,16 @@ function sourceOf(statusOf: (reference: string) => string | undefined, reference
     },
     boot: () => Promise.reject(new Error('not here')),
   });
-  return { probed, source: new VmSource({ name: 'qemu', store, references, statusOf, driverOf, clock: () => 0 }) };
+  return { probed, source: new VmSource({ name: 'qemu', store, references, fetcher, driverOf, clock: () => 0 }) };
 }
 
 describe('the source of VMs', () => {
   it('says what the store lacks and what is done about it, and is probed once all is there', async () => {
     const { source, probed } = sourceOf((reference) => (reference === 'kernel' ? 'it is on its way' : undefined));
     const says = async () => (await probeCapabilities({ drivers: [source], backends: BACKENDS, agentVersion: '1' })).unavailable;
-    expect(await says()).toEqual([{ driver: 'qemu', detail: `the store ${store} has nothing named kernel; it is on its way` }]);
+    expect(await says()).toEqual([
+      { driver: 'qemu', detail: `the store ${store} has nothing named kernel; it is on its way`, coming: true },
+    ]);
     await keep('kernel');
     expect(await says()).toEqual([{ driver: 'qemu', detail: `the store ${store} has nothing named payload` }]);
     await keep('payload');

@@ -196,6 +196,7 @@ async function nodeRecords(context: ServerContext, tx: Transaction | Database): 
       connected: link !== undefined,
       drivers: capabilities?.drivers.map((item) => item.driver) ?? [],
       images: Object.fromEntries(capabilities?.drivers.map((item) => [item.driver, item.backends]) ?? []),
+      comingImages: comingOf(context.policy.backends, capabilities),
       modelRoutes: routesOf(context.policy.backends, capabilities),
       live: liveVmsOf(link?.vms ?? null),
       reserved: claims,
@@ -213,6 +214,17 @@ async function nodeRecords(context: ServerContext, tx: Transaction | Database): 
     };
     return { row, record };
   });
+}
+
+/** Which backends a node is getting the image of, by driver; where it is getting what the driver itself needs, all that can run under that. */
+function comingOf(backends: readonly Backend[], capabilities: NodeCapabilities | null): NonNullable<NodeRecord['comingImages']> {
+  const ofDrivers = (capabilities?.drivers ?? []).map(
+    ({ driver, lacking = [] }) => [driver, lacking.flatMap(({ backend, coming }) => (coming === true ? [backend] : []))] as const,
+  );
+  const ofUnavailable = (capabilities?.unavailable ?? [])
+    .filter(({ coming }) => coming === true)
+    .map(({ driver }) => [driver, backends.filter(({ drivers }) => drivers.includes(driver)).map(({ name }) => name)] as const);
+  return Object.fromEntries([...ofDrivers, ...ofUnavailable]);
 }
 
 /**

@@ -136,6 +136,7 @@ function causeOf({
   name: _name,
   capable: _capable,
   lacksRoute: _lacks,
+  awaitsImage: _awaits,
   detail: _detail,
   ...cause
 }: UnfitNode): UnfitCause {

@@ -47,12 +47,15 @@ interface MissionNow {
   readonly end: { readonly detail: string } | null;
 }
 
+const LACKED = { backend: 'some-agent', detail: 'nothing named some-image' };
+
 /** Says what the node can boot. */
-function say(drivers: readonly object[], modelRoutes: readonly object[] = [ROUTE]) {
+function say(drivers: readonly object[], modelRoutes: readonly object[] = [ROUTE], unavailable: readonly object[] = []) {
   const said = drivers.map((driver) => ({ ...driver, detail: 'fake' }));
   // cast: a node may say anything; the server reads it
   const capabilities = {
     drivers: said,
+    unavailable,
     modelRoutes,
     kvm: false,
     cpus: 2,
@@ -82,7 +85,7 @@ describe("a backend of the operator's", () => {
 
   it('goes to the driver of a node that has its image and its route, with its hosts and its demand, and to no other', async () => {
     const [qemu, ...others] = booting('command');
-    say([{ ...qemu, lacking: [{ backend: 'some-agent', detail: 'nothing named some-image' }] }, ...others]);
+    say([{ ...qemu, lacking: [LACKED] }, ...others]);
     const id = await create('some-agent');
     const waits = await until(
       () => view(id),
@@ -113,6 +116,32 @@ describe("a backend of the operator's", () => {
     expect(node.pending('turn.start')).toBe(0);
     say(booting('some-agent'));
     expect((await node.accept()).spec.missionId).toBe(id);
+  });
+
+  it.each<[string, readonly object[], readonly object[]]>([
+    ['its image', [{ driver: 'qemu', isolation: 'vm', backends: ['command'], lacking: [{ ...LACKED, coming: true }] }], []],
+    ['all that its driver boots from', [], [{ driver: 'qemu', detail: 'nothing named kernel', coming: true }]],
+  ])('waits where a node is getting %s, and ends where that turns out not to come', async (_what, drivers, unavailable) => {
+    const others = booting('command').slice(1);
+    const waits = async () => {
+      say([...drivers, ...others], [ROUTE], unavailable);
+      const id = await create('some-agent');
+      await until(
+        () => view(id),
+        (now) => now.waiting?.startsWith('image_on_its_way: ') === true,
+      );
+      return id;
+    };
+    const doomed = await waits();
+    say([{ driver: 'qemu', isolation: 'vm', backends: ['command'], lacking: [LACKED] }, ...others]);
+    const ended = await until(
+      () => view(doomed),
+      (now) => now.state === 'failed',
+    );
+    expect(ended.end?.detail).toContain('local with qemu: nothing named some-image');
+    const waiting = await waits();
+    say(booting('some-agent'));
+    expect((await node.accept()).spec.missionId).toBe(waiting);
   });
 
   it('is refused before anything is stored where nobody has it', async () => {
