@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { choosePlacement, type NodeRecord, PLACEMENT_ERROR_CODES, surveyNodes, UNFIT_REASONS } from '../src/index.ts';
+import {
+  choosePlacement,
+  type NodeRecord,
+  PLACEMENT_ERROR_CODES,
+  type PlacementRequest,
+  surveyNodes,
+  UNFIT_REASONS,
+} from '../src/index.ts';
 import { NOW, node, request, vms } from './fleet.ts';
 
 const full = node({ id: 'f', name: 'full', health: { memoryUsedMib: 60_000 } });
