@@ -16,6 +16,9 @@ const VERSION_CODES: readonly string[] = [
   'policy_unreadable',
   'registry_unresolvable',
   'backend_unknown',
+  'backend_unreadable',
+  'backend_invalid',
+  'backend_duplicate',
 ];
 
 /** The exit code for an error: 2 for a wrong call, wrong settings or another version, else 1. */

@@ -6,6 +6,7 @@ import { codeOf } from '@firecrew/base';
 import type { BackendView } from '@firecrew/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { renderBackend, renderBackends } from '../src/commands/backends.ts';
+import { EXIT, exitCodeOf } from '../src/exit-codes.ts';
 import { openHome } from '../src/home/open-home.ts';
 import { BACKEND_FILE_MAX_BYTES, checkBackends, readBackendFiles } from '../src/settings/backend-files.ts';
 import { mergeSettings, settingsOfEnvironment } from '../src/settings/settings.ts';
@@ -68,6 +69,7 @@ describe('the manifests that settings name', () => {
   ])('are refused by file where one %s', (_what, content, code, words) => {
     const file = write('bad.json', content);
     expect(fault([file])).toEqual({ code, message: expect.stringContaining(words) });
+    expect(exitCodeOf(Object.assign(new Error(), { code }))).toBe(EXIT.usage);
     if (code !== 'backend_duplicate') expect(fault([file])?.message).toContain(file);
   });
 

@@ -9,6 +9,7 @@ import {
   DRIVERS,
   type Driver,
   judgeSeat,
+  meetsFloor,
   type NodeRecord,
   planBatch,
   type SeatRoom,
@@ -255,12 +256,18 @@ function toNeed(context: ServerContext, turn: WaitingTurn, nodes: readonly Known
     vmId: slotOf({ turnId: turn.turnId, attempt: turn.attempt + 1 }),
     demand,
     backends: [turn.spec.agent.backend],
-    driverFloor: context.config.driverFloor,
+    driverFloor: floorOf(context.config.driverFloor, backend),
     modelRoute: turn.spec.needsModelRoute === true || backend.modelRoute !== null,
     ...(fallback === undefined ? {} : { driver: fallback }),
     ...(preferred === undefined ? {} : { preferred }),
     ...(turn.seatId === null ? {} : { seatId: turn.seatId }),
   };
+}
+
+/** The operator's floor, or what the backend can run under at the weakest where that is above it. */
+function floorOf(floor: Driver, { drivers }: Backend): Driver {
+  const weakest = DRIVERS.find((driver) => drivers.includes(driver)) ?? floor;
+  return meetsFloor(weakest, floor) ? weakest : floor;
 }
 
 async function settle(

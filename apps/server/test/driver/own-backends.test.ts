@@ -93,7 +93,7 @@ describe("a backend of the operator's", () => {
     );
     expect([waits.state, waits.end?.detail]).toEqual([
       'failed',
-      expect.stringMatching(/some-agent.*; local with qemu: nothing named some-image$/),
+      expect.stringMatching(/must offer qemu or a stronger driver.*some-agent.*; local with qemu: nothing named some-image$/),
     ]);
     say(booting('command', 'some-agent'));
     await create('some-agent');
