@@ -6,7 +6,7 @@ import { type Home, openExistingHome, openHome } from '../home/open-home.ts';
 import type { Output } from '../render/output.ts';
 import { type EnsureOptions, ensureRunning } from '../server/ensure-running.ts';
 import { readSettings } from '../settings/read-settings.ts';
-import type { Settings } from '../settings/settings.ts';
+import { mergeSettings, type Settings, settingsOfEnvironment } from '../settings/settings.ts';
 import { readJoined } from '../supervisor/service-config.ts';
 
 /** How long to wait for a connection to the server, in ms. */
@@ -85,4 +85,11 @@ function isNode(home: Home, server: string): UsageError {
     id: home.paths.root,
     action: 'Run this on the host of the server, or with another home (FIRECREW_HOME).',
   });
+}
+
+/** The settings of the home of this call, or of its environment alone where there is no home yet; none is made. */
+export function settingsHere(context: CommandContext): Settings {
+  const home = existingHomeOf(context);
+  if (home !== undefined) return readSettings(home.paths, context.env, {});
+  return mergeSettings([{ name: 'the environment (FIRECREW_*)', value: settingsOfEnvironment(context.env) }]);
 }

@@ -10,6 +10,7 @@ import { findServer } from '../server/find-server.ts';
 import { readSettings } from '../settings/read-settings.ts';
 import { locateApps } from '../supervisor/locate-apps.ts';
 import { type CommandContext, homePathOf } from './context.ts';
+import { probeBackends } from './doctor-backends.ts';
 import { probeKeyStore } from './doctor-key-store.ts';
 import { type ProgramNeed, probeProgram, probeVmPrograms } from './doctor-programs.ts';
 import { probeModelRoutes } from './doctor-routes.ts';
@@ -57,6 +58,7 @@ async function examine(context: CommandContext, options: DoctorOptions, ofVms: r
     probeApps(),
     await probeServices(context),
     probeSettings(context),
+    ...(await probeBackends(context)),
     ...(await probeModelRoutes(context)),
     await probePort(context),
     ...(await probeKeyStore(context)),

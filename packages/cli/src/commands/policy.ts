@@ -9,9 +9,8 @@ import { renderTable } from '../render/table.ts';
 import { type AuditOwner, AuditRecords } from '../run/audit-records.ts';
 import { findMission } from '../run/find-mission.ts';
 import { readBackendFiles } from '../settings/backend-files.ts';
-import { readSettings } from '../settings/read-settings.ts';
-import { mergeSettings, type Settings, settingsOfEnvironment } from '../settings/settings.ts';
-import { type CommandContext, existingHomeOf } from './context.ts';
+import type { Settings } from '../settings/settings.ts';
+import { type CommandContext, settingsHere } from './context.ts';
 import { allEvents } from './follow.ts';
 import { withServer } from './missions.ts';
 
@@ -68,12 +67,6 @@ async function localPolicy(
   const path = file === undefined ? settings.policyFile : resolve(context.cwd, file);
   if (path == null) return policyOfCeiling(settings.ceiling ?? null);
   return await loadPolicyFile(path, { backends, env: context.env });
-}
-
-function settingsHere(context: CommandContext): Settings {
-  const home = existingHomeOf(context);
-  if (home !== undefined) return readSettings(home.paths, context.env, {});
-  return mergeSettings([{ name: 'the environment (FIRECREW_*)', value: settingsOfEnvironment(context.env) }]);
 }
 
 /** `HOST` or `HOST:PORT`; an address may stand in brackets, so that it can be asked about, too. */
