@@ -86,6 +86,18 @@ export const ROWS: readonly (readonly [Format, ModelFeature, string, Record<stri
     'the tool in what a search of tools found',
     input({ type: 'tool_search_output', tools: [{ type: 'web_search' }] }),
   ],
+  [
+    'openai_responses',
+    'web_search',
+    'the tool in a namespace of further tools',
+    input({ type: 'additional_tools', role: 'developer', tools: [{ type: 'namespace', name: 'n', tools: [{ type: 'web_search' }] }] }),
+  ],
+  [
+    'openai_responses',
+    'remote_mcp',
+    'a server among further tools',
+    input({ type: 'additional_tools', tools: [{ type: 'mcp', server_url: URL_TEXT }] }),
+  ],
   ['openai_responses', 'remote_mcp', 'a server', { tools: [{ type: 'mcp', server_url: URL_TEXT }] }],
   ['openai_responses', 'url_sources', 'an image', input({ role: 'user', content: [{ type: 'input_image', image_url: URL_TEXT }] })],
   [

@@ -80,6 +80,29 @@ describe('a body', () => {
         { type: 'reasoning', id: 'r', summary: [] },
       ),
     ],
+    [
+      'openai_responses',
+      'further tools that the agent carries out',
+      input(
+        {
+          type: 'additional_tools',
+          id: 'at_1',
+          role: 'developer',
+          tools: [
+            {
+              type: 'namespace',
+              name: 'functions',
+              description: '',
+              tools: [
+                { type: 'custom', name: 'exec' },
+                { type: 'function', name: 'f' },
+              ],
+            },
+          ],
+        },
+        { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'hi' }] },
+      ),
+    ],
     ['openai_responses', 'store false and nothing of a feature', { store: false, previous_response_id: null, background: false }],
     [
       'openai_chat',

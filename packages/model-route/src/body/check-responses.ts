@@ -36,6 +36,8 @@ const ITEMS: Rules = {
   compaction: 'ok',
   tool_search_call: 'ok',
   tool_search_output: 'ok',
+  // Its tools are judged as those of the request.
+  additional_tools: 'ok',
   item_reference: 'stored_conversations',
   web_search_call: 'web_search',
   file_search_call: 'files',
