@@ -36,7 +36,7 @@ export const ROUTE_ACCESS: Readonly<Record<string, RouteAccess>> = {
   'POST /v1/seats/:id/unlink': 'operator',
   'POST /v1/seats/:id/keys': 'operator',
   'POST /v1/seat-keys/:id/revoke': 'operator',
-  'GET /v1/backends': 'seat',
+  'GET /v1/backends': 'member',
   'GET /v1/fleet': 'member',
   'POST /v1/join-tokens': 'operator',
   'POST /v1/nodes/:id/drain': 'operator',
