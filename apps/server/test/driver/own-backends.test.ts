@@ -1,5 +1,6 @@
 import type { BackendView, NodeCapabilities } from '@firecrew/protocol';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { startTestDatabase, type TestDatabaseServer } from '@firecrew/store/testing';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { postTo, until } from '../support/ask.ts';
 import { FakeNode } from '../support/fake-node.ts';
 import { startTestServer, type TestServer } from '../support/running-server.ts';
@@ -18,10 +19,15 @@ const MANIFEST = {
 };
 const ROUTE = { backend: 'some-agent', format: 'anthropic_messages' };
 
+let databases: TestDatabaseServer;
 let server: TestServer;
 let node: FakeNode;
+beforeAll(async () => {
+  databases = await startTestDatabase();
+});
+afterAll(() => databases.stop());
 beforeEach(async () => {
-  server = await startTestServer({ backends: [MANIFEST] });
+  server = await startTestServer({ backends: [MANIFEST] }, databases);
   node = await FakeNode.connect(server);
 });
 afterEach(async () => {

@@ -251,13 +251,12 @@ describe('what a node says is on it', () => {
     await until(server.nodeId, ({ verdict }) => verdict.freeSlots === 2);
   });
 
-  it.each<[string, unknown]>([
-    ['a VM that is of no turn', [{ ...vm(ORPHAN, '1a'), turnId: 'x' }]],
-    ['a negative size', [vm(ORPHAN, '1a', -1)]],
-    ['more than there can be', Array.from({ length: 4097 }, () => vm(ORPHAN, '1a'))],
-  ])('ends its link where it is %s', async (_what, vms) => {
-    const node = await connect(server, 2);
-    node.send({ t: 'health', health, vms: { status: 'known', vms } });
-    await until(server.nodeId, ({ online }) => !online);
+  it('ends its link where it is a VM of no turn, of a negative size, or more than there can be', async () => {
+    const many = Array.from({ length: 4097 }, () => vm(ORPHAN, '1a'));
+    for (const vms of [[{ ...vm(ORPHAN, '1a'), turnId: 'x' }], [vm(ORPHAN, '1a', -1)], many]) {
+      const node = await connect(server, 2);
+      node.send({ t: 'health', health, vms: { status: 'known', vms } });
+      await until(server.nodeId, ({ online }) => !online);
+    }
   });
 });
