@@ -251,12 +251,27 @@ describe('what a node says is on it', () => {
     await until(server.nodeId, ({ verdict }) => verdict.freeSlots === 2);
   });
 
-  it('ends its link where it is a VM of no turn, of a negative size, or more than there can be', async () => {
-    const many = Array.from({ length: 4097 }, () => vm(ORPHAN, '1a'));
-    for (const vms of [[{ ...vm(ORPHAN, '1a'), turnId: 'x' }], [vm(ORPHAN, '1a', -1)], many]) {
-      const node = await connect(server, 2);
+  it('is refused as a whole where a part of it cannot be, and what the node said before stays', async () => {
+    const node = await connect(server, 2);
+    say(node, vm(ORPHAN, '1a'));
+    const before = await until(server.nodeId, ({ verdict }) => verdict.freeSlots === 1);
+    const good = vm(ORPHAN, '1a');
+    const hostile: readonly (readonly [string, readonly unknown[]])[] = [
+      ['vms.vms.0.turnId', [{ ...good, turnId: 'x' }]],
+      ['vms.vms.1.attempt', [good, { ...good, attempt: -1 }]],
+      ['vms.vms.0.name', [vm(ORPHAN, 'a'.repeat(33))]],
+      ['vms.vms.0.kind', [{ ...good, kind: 'other' }]],
+      ['vms.vms.0.demand.driver', [{ ...good, demand: { ...good.demand, driver: 'other' } }]],
+      ['vms.vms.0.demand.memoryMib', [vm(ORPHAN, '1a', -1)]],
+      ['vms.vms.0.demand.diskMib', [{ ...good, demand: { ...good.demand, diskMib: -1 } }]],
+      ['vms.vms', Array.from({ length: 4097 }, () => good)],
+    ];
+    for (const [where, vms] of hostile) {
       node.send({ t: 'health', health, vms: { status: 'known', vms } });
-      await until(server.nodeId, ({ online }) => !online);
+      const { code, message } = await node.next('error');
+      expect({ code, message }).toEqual({ code: 'invalid_message', message: expect.stringContaining(`${where}: `) });
     }
+    const after = await viewOf(server.nodeId);
+    expect(after).toMatchObject({ online: true, vms: before.vms, verdict: { freeSlots: 1 } });
   });
 });
