@@ -16,7 +16,8 @@ const RESCUE_FILE = 'rescue-initrd';
 export async function listVms(turns: string, specOf: (folder: string) => TurnSpec | undefined): Promise<NodeVms> {
   try {
     const found: NodeVm[] = [];
-    for (const folder of await namesIn(turns)) {
+    // The agent makes this folder as it starts: where it is gone, VMs may well run, so that is an error here.
+    for (const folder of await readdir(turns)) {
       const key = readTurnFolderName(folder);
       if (key !== undefined) found.push(...(await vmsOf(key, join(turns, folder), specOf(folder))));
     }

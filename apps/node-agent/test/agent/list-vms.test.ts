@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newId } from '@firecrew/base';
@@ -48,8 +48,9 @@ describe('the VMs that a node finds', () => {
     await symlink(`${turnId}.2`, join(turns, `${turnId}.2`));
     expect(await list()).toMatchObject({ status: 'unknown', error: expect.stringContaining('ELOOP') });
     await rm(join(turns, `${turnId}.2`));
-    await chmod(turns, 0o700);
     expect(await list()).toEqual({ status: 'known', vms: [] });
+    await rm(turns, { recursive: true });
+    expect(await list()).toMatchObject({ status: 'unknown', error: expect.stringContaining('ENOENT') });
   });
 });
 
