@@ -14,7 +14,7 @@ describe('what a node says is on it', { timeout: 120_000 }, () => {
 
   it('is the sandbox of the agent, then that of the check, each in the one slot of its attempt, and nothing once it ended', async () => {
     const repository = await makeRepository(join(installation.home, 'scratch', 'r'), { 'a.txt': 'a\n' });
-    const { id } = await installation.startMission({ repository, agent: 'echo b > a.txt; sleep 7', check: 'sleep 300' });
+    const { id } = await installation.startMission({ repository, agent: 'echo b > a.txt; sleep 12', check: 'sleep 300' });
     const seen = async (kind: NodeVm['kind']) =>
       await until(`a sandbox for: ${kind}`, async () => {
         const [node] = (await installation.client.fleet()).nodes;
